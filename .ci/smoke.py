@@ -8,8 +8,9 @@ import tomllib
 from pathlib import Path
 
 LIST_SHIPPED = """
-import pathlib
-for root in map(pathlib.Path, __import__("agentstead").__path__ if __import__("importlib.util").util.find_spec("agentstead") else ()):
+import importlib.util, pathlib
+spec = importlib.util.find_spec("agentstead")
+for root in map(pathlib.Path, spec.submodule_search_locations if spec else ()):
     for path in root.rglob("*"):
         if path.is_file() and "__pycache__" not in path.parts:
             print(path.relative_to(root).as_posix())
