@@ -1,0 +1,115 @@
+"""The one path of every call: validate, ask the policy, run the body, and ask a person where one must answer."""
+
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from agentstead.identity import Principal
+from agentstead.kit.arguments import Arguments, read_arguments
+from agentstead.kit.call import Call, Progress, _silent
+from agentstead.kit.operation import Operation
+from agentstead.kit.result import Result
+from agentstead.policy import CallFacts, Ticket
+from agentstead.state import PendingAnswer
+
+if TYPE_CHECKING:
+    from agentstead.kit.home import Home
+
+# A question that was answered is not asked again; a body may ask for its subject after the kit asked for the call.
+ROUNDS = 4
+
+Ask = Callable[[PendingAnswer], Awaitable[bool]]
+
+
+async def _nobody(_pending: PendingAnswer) -> bool:
+    return False
+
+
+@dataclass(frozen=True, slots=True)
+class Context:
+    """Who calls, from where, and how to reach the person behind the call.
+
+    `ask` puts a stored question to that person and returns whether it was answered.
+    """
+
+    principal: Principal
+    cwd: Path | None = None
+    environ: Mapping[str, str] = field(default_factory=dict)
+    trace_id: str = ""
+    report: Progress = _silent
+    ask: Ask = _nobody
+
+
+async def invoke(home: "Home", operation: Operation, raw: Mapping[str, Any], context: Context) -> tuple[Result, bool]:
+    """Run one operation; return its result and whether it is a stored one.
+
+    Raises `AgentsteadError`: bad arguments, a refusal, a pending question, or what the body meets.
+    """
+    arguments = read_arguments(operation, raw)
+    call = _call(home, operation, arguments, context)
+    facts = facts_of(home, operation, arguments, context)
+    for _ in range(ROUNDS):
+        try:
+            return await _attempt(home, operation, call, facts, arguments), call.replayed
+        except PendingAnswer as pending:
+            if not await context.ask(pending):
+                raise
+            call.restart()
+    raise PendingAnswer(
+        "permission.pending",
+        f"{operation.name} asked {ROUNDS} questions and is not done.",
+        remedy="Repeat the call.",
+        retryable=True,
+    )
+
+
+def facts_of(home: "Home", operation: Operation, arguments: Arguments, context: Context) -> CallFacts:
+    """Return what the policy is told of this call."""
+    action, risk = operation.action_for(arguments.json)
+    return CallFacts(
+        server=operation.server,
+        tool=operation.name,
+        action=action,
+        risk=risk,
+        arguments=arguments.json,
+        principal=context.principal,
+        now_us=home.clock.now_us(),
+        asks=operation.asks,
+        session_id=str(arguments.json.get("session_id") or ""),
+        cwd=str(context.cwd or ""),
+    )
+
+
+def _call(home: "Home", operation: Operation, arguments: Arguments, context: Context) -> Call:
+    return Call(
+        home=home,
+        principal=context.principal,
+        arguments=arguments.json,
+        cwd=context.cwd,
+        environ=context.environ,
+        trace_id=context.trace_id,
+        operation=operation.name,
+        key=arguments.key,
+        arguments_sha256=arguments.sha256,
+        report=context.report,
+    )
+
+
+async def _attempt(home: "Home", operation: Operation, call: Call, facts: CallFacts, arguments: Arguments) -> Result:
+    ticket = await home.enforcement.enter(facts)
+    call.ticket = ticket
+    try:
+        result = await operation.fn(call, **arguments.values)
+    except PendingAnswer:
+        raise
+    except BaseException:
+        await _settle(home, ticket, completed=False)
+        raise
+    await _settle(home, ticket, completed=True)
+    return result
+
+
+async def _settle(home: "Home", ticket: Ticket, *, completed: bool) -> None:
+    if ticket.grant_id:
+        await home.enforcement.settle(ticket, completed=completed)

@@ -1,0 +1,27 @@
+"""What a call asks of identity and policy: its workspace, and a person's yes to one subject."""
+
+from typing import TYPE_CHECKING
+
+from agentstead.identity import Asked, WorkspaceFacts, resolve
+from agentstead.state import ORIGIN, Origin
+
+if TYPE_CHECKING:
+    from agentstead.kit.call import Call
+
+SESSION_VARIABLE = "AGENTSTEAD_SESSION"
+
+
+async def resolve_workspace(call: "Call", name: str | None, *, session_id: str | None) -> WorkspaceFacts:
+    """Return the workspace of a call; see `identity.resolve` for the order and the errors."""
+    asked = Asked(
+        home=call.home.path,
+        name=name or "",
+        environ=call.environ,
+        session_id=session_id or call.environ.get(SESSION_VARIABLE, ""),
+        cwd=call.cwd,
+    )
+    token = ORIGIN.set(Origin(call.principal.text, call.trace_id))
+    try:
+        return await resolve(call.home.state, asked)
+    finally:
+        ORIGIN.reset(token)

@@ -1,0 +1,76 @@
+"""Published JSON Schemas, pruned to what a model needs; validation itself always uses the full pydantic model."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from pydantic import BaseModel
+
+_OUTPUT_NOISE = ("description", "default", "minLength", "maxLength", "minimum", "maximum", "pattern", "format")
+
+
+def input_schema(model: type[BaseModel]) -> dict[str, Any]:
+    """Return the schema of an operation's arguments: no titles, no `$ref`, no `null` alternatives."""
+    schema = _prune(model.model_json_schema(), {})
+    schema.setdefault("properties", {})
+    return schema
+
+
+def output_schema(model: type[BaseModel], *, shallow: bool) -> dict[str, Any]:
+    """Return the schema of a result; `shallow` publishes what is nested as plain objects."""
+    raw = model.model_json_schema(mode="serialization")
+    pruned = _prune(raw, {})
+    properties = {name: _plain(field, shallow) for name, field in pruned.get("properties", {}).items()}
+    schema: dict[str, Any] = {"type": "object", "properties": properties}
+    required = [name for name in pruned.get("required", ()) if not _nullable(raw["properties"][name])]
+    return schema | ({"required": required} if required else {})
+
+
+def _nullable(field: Mapping[str, Any]) -> bool:
+    return any(each.get("type") == "null" for each in field.get("anyOf", ()))
+
+
+def _plain(field: Mapping[str, Any], shallow: bool) -> dict[str, Any]:
+    kept = {key: value for key, value in field.items() if key not in _OUTPUT_NOISE}
+    if not shallow:
+        return kept
+    if kept.get("type") == "object" or "properties" in kept:
+        return {"type": "object"}
+    if kept.get("type") == "array":
+        item = kept.get("items", {})
+        return {"type": "array", "items": {"type": item["type"]}} if "type" in item else {"type": "array"}
+    kept.pop("enum", None)
+    return kept
+
+
+def _prune(schema: Any, definitions: Mapping[str, Any]) -> Any:
+    if isinstance(schema, list):
+        return [_prune(each, definitions) for each in schema]
+    if not isinstance(schema, dict):
+        return schema
+    definitions = schema.get("$defs", definitions)
+    if "$ref" in schema:
+        target = dict(definitions[schema["$ref"].rpartition("/")[2]])
+        return _prune(target | {key: value for key, value in schema.items() if key != "$ref"}, definitions)
+    kept = {key: value for key, value in schema.items() if key not in ("title", "$defs") or isinstance(value, dict)}
+    kept.pop("$defs", None)
+    kept = _without_null(kept)
+    return {
+        key: _properties(value, definitions) if key == "properties" else _prune(value, definitions)
+        for key, value in kept.items()
+    }
+
+
+def _properties(fields: Mapping[str, Any], definitions: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: _prune(field, definitions) for name, field in fields.items()}
+
+
+def _without_null(schema: dict[str, Any]) -> dict[str, Any]:
+    """Fold `anyOf [X, null]` into X, and drop a default of null: a caller leaves the field out."""
+    if schema.get("default", ...) is None:
+        schema = {key: value for key, value in schema.items() if key != "default"}
+    options = schema.get("anyOf")
+    if not options or not any(each.get("type") == "null" for each in options):
+        return schema
+    real = [each for each in options if each.get("type") != "null"]
+    rest = {key: value for key, value in schema.items() if key != "anyOf"}
+    return real[0] | rest if len(real) == 1 else rest | {"anyOf": real}
