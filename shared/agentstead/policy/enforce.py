@@ -1,8 +1,8 @@
-"""The door that every call passes: a decision, what the stored grants say of it, and a question where a person must answer.
+"""The door that every call passes: a decision, what stored grants say of it, a question where a person must answer.
 
-    ticket = await enforcement.enter(CallFacts(...))   # or Denied / PendingAnswer
-    ... ticket.spend(tx) in the first mutation ...
-    await enforcement.settle(ticket, completed=True)   # only has work to do where a grant let the call go
+ticket = await enforcement.enter(CallFacts(...))   # or Denied / PendingAnswer
+... ticket.spend(tx) in the first mutation ...
+await enforcement.settle(ticket, completed=True)   # only has work to do where a grant let the call go
 """
 
 from typing import Protocol

@@ -30,7 +30,7 @@ class Ticket:
     on_spend: Spend | None = None
 
     def spend(self, tx: Tx) -> None:
-        """Use the right up in this transaction; call it first in the first mutation of the call, later calls do nothing.
+        """Use the right up in this transaction, first of all in the first mutation of the call; later calls do nothing.
 
         Raises `Denied` when the grant was revoked, ran out or expired, or a deny rule holds since the call entered.
         """
