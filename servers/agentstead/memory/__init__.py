@@ -1,0 +1,1 @@
+"""Memory: durable facts that can be found, explained, dated, undone and forgotten."""
