@@ -1,0 +1,1 @@
+"""The permissions server: what may be done, why, and the questions that wait for a person."""
