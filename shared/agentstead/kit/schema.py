@@ -10,7 +10,7 @@ _OUTPUT_NOISE = ("description", "default", "minLength", "maxLength", "minimum", 
 
 def input_schema(model: type[BaseModel]) -> dict[str, Any]:
     """Return the schema of an operation's arguments: no titles, no `$ref`, no `null` alternatives."""
-    schema = _prune(model.model_json_schema(), {})
+    schema: dict[str, Any] = _prune(model.model_json_schema(), {})
     schema.setdefault("properties", {})
     return schema
 

@@ -1,0 +1,8 @@
+"""Fixtures that every package's tests share."""
+
+import pytest
+
+
+@pytest.fixture
+def anyio_backend() -> str:
+    return "asyncio"
