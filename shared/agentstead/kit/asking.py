@@ -9,8 +9,8 @@ from mcp.shared.exceptions import MCPError
 
 from agentstead.identity import Principal
 from agentstead.kit.sdk import Context, can_elicit, is_modern
-from agentstead.policy import Question
-from agentstead.state import ORIGIN, AgentsteadError, Origin, PendingAnswer
+from agentstead.policy import Question, answer, form_counts, get_approval, question
+from agentstead.state import ORIGIN, AgentsteadError, Origin, PendingAnswer, Reading
 
 if TYPE_CHECKING:
     from agentstead.kit.home import Home
@@ -50,10 +50,10 @@ class HostPerson:
         approval_id = str(pending.details.get("approval_id", ""))
         if not approval_id or not can_elicit(self._context):
             return False
-        question = await self._home.policy.question(approval_id, self._principal)
-        if question is None:
+        asked = await self._home.state.read(self._question, approval_id)
+        if asked is None:
             return False
-        form = _form(question)
+        form = _form(asked)
         if is_modern(self._context):
             raise AskInRetry(approval_id, form)
         result = await self._show(form)
@@ -61,9 +61,20 @@ class HostPerson:
 
     async def take_answer(self, approval_id: str, responses: Mapping[str, Any]) -> None:
         """Record what a modern client's repeated request brings along."""
-        answer = responses.get(ASK)
-        if isinstance(answer, types.ElicitResult):
-            await self._record(approval_id, answer)
+        given = responses.get(ASK)
+        if isinstance(given, types.ElicitResult):
+            await self._record(approval_id, given)
+
+    def _question(self, reading: Reading, approval_id: str) -> Question | None:
+        """Return the form, or None where this host's forms prove no person."""
+        if not form_counts(reading, self._principal, trusted_hosts=self._trusted):
+            return None
+        approval = get_approval(reading, approval_id)
+        return question(approval.summary, approval.options)
+
+    @property
+    def _trusted(self) -> tuple[str, ...]:
+        return self._home.settings.texts("elicitation.trusted_hosts")
 
     async def _show(self, form: types.ElicitRequestFormParams) -> types.ElicitResult | None:
         wait_s = self._home.settings.number("elicitation.wait_s")
@@ -84,8 +95,14 @@ class HostPerson:
             return False
         token = ORIGIN.set(Origin(self._principal.text))
         try:
-            await self._home.policy.answer_elicited(
-                approval_id, choice, principal=self._principal, note=str(content.get("note", ""))
+            await self._home.state.write(
+                answer,
+                approval_id,
+                choice,
+                by=self._principal,
+                proof="elicited",
+                note=str(content.get("note", "")),
+                trusted_hosts=self._trusted,
             )
         except AgentsteadError:
             # Somebody was faster, or this host's answers do not count: the repeated attempt finds what holds.

@@ -13,7 +13,7 @@ from agentstead.state import ORIGIN, KeyUse, Origin, Reading, Tx, once
 if TYPE_CHECKING:
     from agentstead.identity import Principal, WorkspaceFacts
     from agentstead.kit.home import Home
-    from agentstead.policy import Ticket
+    from agentstead.policy import SubjectKind, Ticket
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -79,7 +79,13 @@ class Call:
         return await resolve_workspace(self, name, session_id=session_id)
 
     async def subject(
-        self, kind: str, subject_hash: str, *, question: str, workspace: str = "", session_id: str | None = None
+        self,
+        kind: "SubjectKind",
+        subject_hash: str,
+        *,
+        question: str,
+        workspace: str = "",
+        session_id: str | None = None,
     ) -> str:
         """Return the id of an allowed approval of exactly this subject.
 

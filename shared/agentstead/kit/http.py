@@ -80,6 +80,11 @@ class Exchanges:
             self._idle.set()
 
 
+def hosts_of(host: str) -> tuple[str, ...]:
+    """Return the names by which a listener on `host` may be spoken to."""
+    return LOOPBACK if host in LOOPBACK else (*LOOPBACK, host)
+
+
 def http_app(
     servers: Mapping[str, Server[Any]],
     *,

@@ -1,0 +1,1 @@
+"""The sessions server: durable sessions, tasks and runs."""
