@@ -1,4 +1,4 @@
-"""The settings of permissions: the axes, what happens when nobody can be asked, and how long the prompt tool waits."""
+"""The settings of permissions: defaults by class, what holds where nobody can be asked, the wait of the prompt tool."""
 
 from agentstead.config import Setting
 
@@ -8,30 +8,8 @@ SETTINGS = (
         kind="text",
         default="ask-writes",
         choices=("deny", "ask-all", "ask-writes", "auto"),
-        workspace=True,
-        tighter="lower",
         person=True,
         doc="What a call gets when no rule speaks about it, by its class.",
-    ),
-    Setting(
-        key="permissions.axes.reach",
-        kind="text",
-        default="listed",
-        choices=("workspace", "listed", "any"),
-        workspace=True,
-        tighter="lower",
-        person=True,
-        doc="How paths outside every workspace root are judged.",
-    ),
-    Setting(
-        key="permissions.axes.network",
-        kind="text",
-        default="listed",
-        choices=("off", "listed", "open"),
-        workspace=True,
-        tighter="lower",
-        person=True,
-        doc="How network destinations are judged.",
     ),
     Setting(
         key="permissions.headless",

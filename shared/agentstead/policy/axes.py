@@ -1,6 +1,6 @@
-"""The three dials of a policy: the default by class, how far outside the roots, and how far into the network.
+"""The dials of a policy: what a call gets by default. Each layer may set one; the strictest set value holds.
 
-Each layer may set any of them; the strictest set value holds.
+Of the specified three this version judges `risk`; a file that sets another one is refused, never half obeyed.
 """
 
 from collections.abc import Iterable, Mapping
@@ -10,14 +10,10 @@ from typing import Literal, get_args
 from agentstead.policy.model import Risk, Verdict
 
 RiskAxis = Literal["deny", "ask-all", "ask-writes", "auto"]
-ReachAxis = Literal["workspace", "listed", "any"]
-NetworkAxis = Literal["off", "listed", "open"]
 
 # strictest first
 AXES: Mapping[str, tuple[str, ...]] = {
     "risk": get_args(RiskAxis),
-    "reach": get_args(ReachAxis),
-    "network": get_args(NetworkAxis),
 }
 
 _ASKED_UNDER_AUTO: frozenset[Risk] = frozenset({"destructive", "external", "secret"})
@@ -28,11 +24,9 @@ class Axes:
     """What one layer sets; None where it leaves an axis alone."""
 
     risk: RiskAxis | None = None
-    reach: ReachAxis | None = None
-    network: NetworkAxis | None = None
 
 
-DEFAULT = Axes("ask-writes", "listed", "listed")
+DEFAULT = Axes("ask-writes")
 
 
 def strictest_axes(layers: Iterable[Axes], *, default: Axes = DEFAULT) -> Axes:

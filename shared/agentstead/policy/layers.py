@@ -186,5 +186,5 @@ def _signature(folder: Path) -> Signature:
 
 
 def _revision(files: Sequence[LayerFile], configured: Axes, *, broken: bool) -> str:
-    axes = [configured.risk, configured.reach, configured.network]
+    axes = {axis: getattr(configured, axis) for axis in AXES}
     return sha256_hex(canonical_json([ENGINE, [file.as_dict() for file in files], axes, broken]))

@@ -50,7 +50,8 @@ class CallFacts:
 
     `action` and `risk` come from the operation's descriptor (for a tool of several actions: from its arguments).
     `arguments` are the validated ones, the very object that the body receives. `asks="subject"`: the body opens its own
-    subject approval, so an ask verdict lets it run. `now_us` is the home clock's time.
+    subject approval, so an ask verdict lets it run. `now_us` is the home clock's time. `workspace_name` is what the
+    caller's environment names, where neither `workspace_id` nor an argument does.
     """
 
     server: str
@@ -65,6 +66,7 @@ class CallFacts:
     asks: Literal["enforcement", "subject"] = "enforcement"
     session_id: str = ""
     workspace_id: str = ""
+    workspace_name: str = ""
     cwd: str = ""
     labels: frozenset[str] = frozenset()
     definition_digest: str = ""
@@ -163,6 +165,19 @@ def input_digest(arguments: Mapping[str, Any]) -> str:
 
 def action_hash(call: CallFacts, accesses: Iterable[Access]) -> str:
     """Return what an exact grant binds: the tool, its definition, the place, and the sorted accesses."""
-    texts = sorted({access.text for access in accesses})
-    place = [call.workspace_id, call.cwd]
-    return sha256_hex(canonical_json([FORMAT, call.server, call.tool, call.definition_digest, *place, texts]))
+    texts = (access.text for access in accesses)
+    place = (call.workspace_id, call.cwd)
+    return action_hash_of(call.server, call.tool, texts, definition_digest=call.definition_digest, place=place)
+
+
+def action_hash_of(
+    server: str,
+    tool: str,
+    texts: Iterable[str],
+    *,
+    definition_digest: str = "",
+    place: tuple[str, str] = ("", ""),
+) -> str:
+    """Return the hash of the canonical accesses of a tool; without a `place` (workspace, cwd) it holds in any."""
+    parts = [FORMAT, server, tool, definition_digest, *place, sorted(set(texts))]
+    return sha256_hex(canonical_json(parts))

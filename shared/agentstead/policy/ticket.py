@@ -29,15 +29,19 @@ class Ticket:
     spent: bool = False
     on_spend: Spend | None = None
 
+    @property
+    def needs_settling(self) -> bool:
+        """Tell whether `Enforcement.settle` has something to write when the body is done."""
+        return self.on_spend is not None and (not self.spent or bool(self.approval_id))
+
     def spend(self, tx: Tx) -> None:
         """Use the right up in this transaction, first of all in the first mutation of the call; later calls do nothing.
 
         Raises `Denied` when the grant was revoked, ran out or expired, or a deny rule holds since the call entered.
         """
-        if self.spent:
+        if self.spent or self.on_spend is None:
             return
-        if self.on_spend is not None:
-            self.on_spend(tx, self)
+        self.on_spend(tx, self)
         tx.after_commit(self._mark)
 
     def _mark(self) -> None:
