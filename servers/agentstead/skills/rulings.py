@@ -1,6 +1,5 @@
 """Judge candidates: a pure function of what was found and what is known, with every reason and the smallest way out."""
 
-import unicodedata
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
@@ -56,13 +55,17 @@ class Consent:
 
 @dataclass(frozen=True, slots=True)
 class Known:
-    """What is known beside the files: trust, consents by origin key, switches by selector, the platform, the tools."""
+    """What is known beside the files.
+
+    Trust in the workspace's skills and its tree ids, consents by origin key with the newest first, selectors that are
+    switched off, the names of this platform, the tools that exist, and whether an origin asks for consent.
+    """
 
     trust: TrustMode = TrustMode.NONE
     trusted: frozenset[str] = frozenset()
     consents: Mapping[str, tuple[Consent, ...]] = field(default_factory=dict)
     switched_off: frozenset[str] = frozenset()
-    platform: str = ""
+    platforms: frozenset[str] = frozenset()
     tools: frozenset[str] = frozenset()
     asks: Mapping[Origin, bool] = field(default_factory=dict)
 
@@ -85,7 +88,7 @@ def rule(candidates: Iterable[Candidate], known: Known) -> tuple[Ruled, ...]:
     for candidate in sorted(candidates, key=lambda each: each.order):
         outcome = _rule(candidate, known, holder=holders.get(candidate.key))
         if outcome.ruling in HOLDS_NAME:
-            holders[candidate.key] = candidate
+            holders.setdefault(candidate.key, candidate)
         ruled.append(outcome)
     return tuple(ruled)
 
@@ -131,7 +134,7 @@ def _inactive(candidate: Candidate, known: Known) -> tuple[str, ...]:
     if document is None:
         return ()
     platforms = document.words("platforms")
-    reasons = ["platform_mismatch"] if platforms and known.platform not in platforms else []
+    reasons = ["platform_mismatch"] if platforms and not known.platforms & set(platforms) else []
     if not set(document.words("requires-tools")) <= known.tools:
         reasons.append("missing_tool")
     return tuple(reasons)
@@ -200,8 +203,3 @@ def _unblock(candidate: Candidate) -> str:
     if candidate.refusal is not None:
         return f"Correct the folder {candidate.shown}. {candidate.refusal.message}"
     return f"Remove from {candidate.shown}/SKILL.md: {candidate.unseen}"
-
-
-def sort_key(text: str) -> str:
-    """Return the form by which names are listed."""
-    return unicodedata.normalize("NFKC", text.casefold())

@@ -9,8 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, Literal
 
-from agentstead.blobs.objects import object_id
-from agentstead.blobs.trees import MAX_NAME_BYTES, TreeEntry, encode_tree
+from agentstead.blobs import MAX_NAME_BYTES, TreeEntry, encode_tree, object_id
 from agentstead.skills.handles import (
     Entry,
     Fingerprint,

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from agentstead.blobs.objects import object_id
+from agentstead.blobs import object_id
 from agentstead.skills.candidates import Candidate, Refusal, Root
 from agentstead.skills.diagnostics import Diagnostic, Mode, Severity
 from agentstead.skills.document import Judged, judge
