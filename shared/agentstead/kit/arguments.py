@@ -3,7 +3,8 @@
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from types import UnionType
+from typing import Annotated, Any, Literal, Union, get_args, get_origin
 
 import rfc8785
 from pydantic import BaseModel, ValidationError
@@ -57,7 +58,12 @@ def _parsed_strings(model: type[BaseModel], raw: Mapping[str, Any]) -> dict[str,
 
 
 def _takes_text(annotation: Any) -> bool:
-    return annotation is str or str in getattr(annotation, "__args__", ()) or "Literal[" in repr(annotation)
+    origin = get_origin(annotation)
+    if origin in (Union, UnionType):
+        return any(_takes_text(each) for each in get_args(annotation))
+    if origin is Annotated:
+        return _takes_text(get_args(annotation)[0])
+    return annotation in (str, Any) or origin is Literal
 
 
 def _problems(operation: Operation, error: ValidationError) -> list[str]:

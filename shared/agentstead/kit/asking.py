@@ -1,6 +1,7 @@
 """Putting a stored question to the person behind a host, in the form of either protocol era."""
 
 import asyncio
+import logging
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
@@ -9,11 +10,13 @@ from mcp.shared.exceptions import MCPError
 
 from agentstead.identity import Principal
 from agentstead.kit.sdk import Context, can_elicit, is_modern
-from agentstead.policy import Question, answer, form_counts, get_approval, question
-from agentstead.state import ORIGIN, AgentsteadError, Origin, PendingAnswer, Reading
+from agentstead.policy import Question
+from agentstead.state import AgentsteadError, PendingAnswer
 
 if TYPE_CHECKING:
     from agentstead.kit.home import Home
+
+log = logging.getLogger(__name__)
 
 ASK = "ask"
 _DECLINED = "deny_once"
@@ -41,6 +44,7 @@ class HostPerson:
         self._home = home
         self._context = context
         self._principal = principal
+        self._closed: set[str] = set()
 
     async def ask(self, pending: PendingAnswer) -> bool:
         """Show the question of `pending` and record the answer; return whether there is one.
@@ -48,9 +52,9 @@ class HostPerson:
         Raises `AskInRetry` on a modern request. No form, no answer or a closed form leave the question pending.
         """
         approval_id = str(pending.details.get("approval_id", ""))
-        if not approval_id or not can_elicit(self._context):
+        if not approval_id or approval_id in self._closed or not can_elicit(self._context):
             return False
-        asked = await self._home.state.read(self._question, approval_id)
+        asked = await self._home.enforcement.question(approval_id, self._principal)
         if asked is None:
             return False
         form = _form(asked)
@@ -62,19 +66,8 @@ class HostPerson:
     async def take_answer(self, approval_id: str, responses: Mapping[str, Any]) -> None:
         """Record what a modern client's repeated request brings along."""
         given = responses.get(ASK)
-        if isinstance(given, types.ElicitResult):
-            await self._record(approval_id, given)
-
-    def _question(self, reading: Reading, approval_id: str) -> Question | None:
-        """Return the form, or None where this host's forms prove no person."""
-        if not form_counts(reading, self._principal, trusted_hosts=self._trusted):
-            return None
-        approval = get_approval(reading, approval_id)
-        return question(approval.summary, approval.options)
-
-    @property
-    def _trusted(self) -> tuple[str, ...]:
-        return self._home.settings.texts("elicitation.trusted_hosts")
+        if not isinstance(given, types.ElicitResult) or not await self._record(approval_id, given):
+            self._closed.add(approval_id)
 
     async def _show(self, form: types.ElicitRequestFormParams) -> types.ElicitResult | None:
         wait_s = self._home.settings.number("elicitation.wait_s")
@@ -93,22 +86,13 @@ class HostPerson:
             choice = _DECLINED
         if not choice:
             return False
-        token = ORIGIN.set(Origin(self._principal.text))
         try:
-            await self._home.state.write(
-                answer,
-                approval_id,
-                choice,
-                by=self._principal,
-                proof="elicited",
-                note=str(content.get("note", "")),
-                trusted_hosts=self._trusted,
+            await self._home.enforcement.answer_elicited(
+                approval_id, choice, principal=self._principal, note=str(content.get("note", ""))
             )
-        except AgentsteadError:
+        except AgentsteadError as error:
             # Somebody was faster, or this host's answers do not count: the repeated attempt finds what holds.
-            return True
-        finally:
-            ORIGIN.reset(token)
+            log.info("an answer by form was not taken: %s", error.code)
         return True
 
 

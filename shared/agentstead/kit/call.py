@@ -8,12 +8,14 @@ from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar
 
 from pydantic import TypeAdapter
 
+from agentstead.kit.places import resolve_workspace
 from agentstead.state import ORIGIN, KeyUse, Origin, Reading, Tx, once
 
 if TYPE_CHECKING:
     from agentstead.identity import Principal, WorkspaceFacts
     from agentstead.kit.home import Home
-    from agentstead.policy import SubjectKind, Ticket
+    from agentstead.policy import Ticket
+    from agentstead.policy.machines import SubjectKind
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -74,8 +76,6 @@ class Call:
 
         Raises `workspace.unknown` with a remedy that says how to name one.
         """
-        from agentstead.kit.places import resolve_workspace
-
         return await resolve_workspace(self, name, session_id=session_id)
 
     async def subject(
@@ -91,10 +91,13 @@ class Call:
 
         Raises `PendingAnswer` while nobody has answered; the kit asks the person and runs the body again.
         """
-        from agentstead.kit.places import ask_subject
-
-        return await ask_subject(
-            self, kind, subject_hash, question=question, workspace=workspace, session_id=session_id
+        return await self.home.enforcement.subject(
+            kind,
+            subject_hash,
+            question=question,
+            asker=self.principal,
+            workspace_id=workspace,
+            session_id=session_id or "",
         )
 
     def restart(self) -> None:

@@ -11,7 +11,8 @@ from agentstead.blobs import Blobs
 from agentstead.config import Settings
 from agentstead.kit.declaration import ServerDeclaration, declarations
 from agentstead.kit.keys import read_key
-from agentstead.policy import Enforcement, Redactor
+from agentstead.policy import Enforcement
+from agentstead.policy.redact import Redactor
 from agentstead.state import Clock, HomeLock, Repair, State, SystemClock, Unavailable, repair_all
 
 VARIABLE = "AGENTSTEAD_HOME"
@@ -43,6 +44,8 @@ class Home:
         self.settings = settings
         self.redactor = redactor
         self.servers = servers
+        # Set by the coordinator: services that take on work refuse with `coordinator.draining`.
+        self.draining = False
         self.enforcement = Enforcement(state, path, settings=settings)
 
     @classmethod
@@ -96,6 +99,7 @@ class Home:
 
     async def close(self) -> None:
         """Close every connection of this home."""
+        await self.enforcement.flush()
         await self.blobs.close()
         await self.state.close()
 

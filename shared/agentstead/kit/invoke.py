@@ -10,7 +10,7 @@ from agentstead.kit.arguments import Arguments, read_arguments
 from agentstead.kit.call import Call, Progress, _silent
 from agentstead.kit.operation import Operation
 from agentstead.kit.result import Result
-from agentstead.policy import CallFacts, Ticket
+from agentstead.policy import CallFacts
 from agentstead.state import PendingAnswer
 
 if TYPE_CHECKING:
@@ -104,12 +104,7 @@ async def _attempt(home: "Home", operation: Operation, call: Call, facts: CallFa
     except PendingAnswer:
         raise
     except BaseException:
-        await _settle(home, ticket, completed=False)
+        await home.enforcement.settle(ticket, completed=False)
         raise
-    await _settle(home, ticket, completed=True)
+    await home.enforcement.settle(ticket, completed=True)
     return result
-
-
-async def _settle(home: "Home", ticket: Ticket, *, completed: bool) -> None:
-    if ticket.grant_id:
-        await home.enforcement.settle(ticket, completed=completed)

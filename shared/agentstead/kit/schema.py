@@ -48,12 +48,12 @@ def _prune(schema: Any, definitions: Mapping[str, Any]) -> Any:
     if not isinstance(schema, dict):
         return schema
     definitions = schema.get("$defs", definitions)
-    if "$ref" in schema:
-        target = dict(definitions[schema["$ref"].rpartition("/")[2]])
-        return _prune(target | {key: value for key, value in schema.items() if key != "$ref"}, definitions)
-    kept = {key: value for key, value in schema.items() if key not in ("title", "$defs") or isinstance(value, dict)}
-    kept.pop("$defs", None)
-    kept = _without_null(kept)
+    kept = _without_null({key: value for key, value in schema.items() if key != "$defs"})
+    if "$ref" in kept:
+        target = definitions[kept.pop("$ref").rpartition("/")[2]]
+        return _prune({**target, **kept}, definitions)
+    if isinstance(kept.get("title"), str):
+        del kept["title"]
     return {
         key: _properties(value, definitions) if key == "properties" else _prune(value, definitions)
         for key, value in kept.items()
