@@ -166,12 +166,11 @@ def test_a_broken_file_is_refused_with_the_reason_and_left_alone(
 ) -> None:
     host = HOSTS[name]
     path = write(host, machine, text.replace("%s", host.table))
-    for installing in (True, False):
-        with pytest.raises(Invalid, match=r"config\.invalid") as refused:
-            if installing:
-                plan_install(host, SERVERS, HERE, machine=machine)
-            else:
-                plan_uninstall(host, SERVERS, machine=machine)
+    with pytest.raises(Invalid, match=r"config\.invalid") as installing:
+        plan_install(host, SERVERS, HERE, machine=machine)
+    with pytest.raises(Invalid, match=r"config\.invalid") as leaving:
+        plan_uninstall(host, SERVERS, machine=machine)
+    for refused in (installing, leaving):
         assert str(path) in refused.value.message
         assert why in refused.value.message
         assert "Nothing was written" in refused.value.remedy

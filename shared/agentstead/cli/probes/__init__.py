@@ -1,0 +1,1 @@
+"""What `agentstead doctor` looks at: small probes, each on its own, each finding with a fix that exists."""

@@ -1,0 +1,103 @@
+"""The tree as data: nouns with their help, verbs written by hand, operations whose path is not their own name."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+Path = tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Noun:
+    """The first word of a path: its line of help, and the server whose operations stand under it ('' for none)."""
+
+    help: str
+    server: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Verb:
+    """A verb written by hand: its words, its function as `module:name`, its line of help."""
+
+    path: Path
+    target: str
+    help: str
+    hidden: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Route:
+    """An operation under another path: arguments the path stands for, optional fields that are typed without a flag."""
+
+    path: Path
+    operation: str
+    fixed: Mapping[str, Any] = field(default_factory=dict)
+    leading: tuple[str, ...] = ()
+
+
+_VERBS = "agentstead.cli.verbs"
+
+VERBS: tuple[Verb, ...] = (
+    Verb(("up",), f"{_VERBS}.coordinator:up", "Serve the six servers, in the foreground."),
+    Verb(("drain",), f"{_VERBS}.coordinator:drain", "Let running work finish and take no more."),
+    Verb(("stop",), f"{_VERBS}.coordinator:stop", "Stop the coordinator."),
+    Verb(("status",), f"{_VERBS}.coordinator:status", "Show the coordinator and its home."),
+    Verb(("logs",), f"{_VERBS}.logs:logs", "Show the coordinator's log."),
+    Verb(("doctor",), f"{_VERBS}.doctor:doctor", "Look for what is wrong, with the fix for each finding."),
+    Verb(("verify",), f"{_VERBS}.verify:verify", "Check the journal, the blobs and every server's records."),
+    Verb(("answer",), f"{_VERBS}.answer:answer_question", "Answer a question that waits for a person."),
+    Verb(("events",), f"{_VERBS}.events:events", "Show the journal, and follow it."),
+    Verb(("install",), f"{_VERBS}.install:install", "Write our servers into a host's own settings."),
+    Verb(("uninstall",), f"{_VERBS}.install:uninstall", "Take our servers out of a host's settings."),
+    Verb(("config", "get"), f"{_VERBS}.config:get", "Print the value of a setting."),
+    Verb(("config", "set"), f"{_VERBS}.config:set_value", "Write a setting into a file."),
+    Verb(("config", "show"), f"{_VERBS}.config:show", "List every setting with its value and layer."),
+    Verb(("config", "explain"), f"{_VERBS}.config:explain", "Say why a setting has its value."),
+    Verb(("config", "check"), f"{_VERBS}.config:check", "Look for faults in the settings files."),
+    Verb(("config", "path"), f"{_VERBS}.config:path", "Print where the settings files are."),
+    Verb(("registry", "list"), f"{_VERBS}.registry:list_workspaces", "List the workspaces of this home."),
+    Verb(("registry", "add"), f"{_VERBS}.registry:add", "Register a directory as a workspace."),
+    Verb(("registry", "forget"), f"{_VERBS}.registry:forget", "Take a workspace off the list."),
+    Verb(("home", "backup"), f"{_VERBS}.home:backup", "Copy the home into a directory while it is in use."),
+    Verb(("home", "token"), f"{_VERBS}.home:token", "Show or renew the home's HTTP token."),
+    Verb(("trust", "host"), f"{_VERBS}.trust:trust", "Trust a host."),
+    Verb(("untrust", "host"), f"{_VERBS}.trust:end_trust", "End the trust in a host."),
+    Verb(("reference",), f"{_VERBS}.reference:reference", "Write the reference pages.", hidden=True),
+)
+
+NOUNS: Mapping[str, Noun] = {
+    "session": Noun("Durable records of work.", "sessions"),
+    "task": Noun("Pieces of work, and the attempts at them.", "sessions"),
+    "memory": Noun("What was learned, found again with the reason why.", "memory"),
+    "skills": Noun("SKILL.md folders, judged and read.", "skills"),
+    "permissions": Noun("What agents may do, and why.", "permissions"),
+    "workspace": Noun("The state of a workspace.", "workspace"),
+    "network": Noun("Conversations between agents.", "network"),
+    "config": Noun("Settings with provenance."),
+    "registry": Noun("The workspaces of this home."),
+    "home": Noun("Backup and token of the home."),
+    "trust": Noun("What a person trusts."),
+    "untrust": Noun("The end of a person's trust."),
+}
+
+ROUTES: tuple[Route, ...] = ()
+
+# Refused to agents and extensions, and to callers that descend from a connected host or from a process of the runner.
+PERSON: frozenset[Path] = frozenset(
+    {
+        ("answer",),
+        ("install",),
+        ("uninstall",),
+        ("home", "token"),
+        ("trust", "host"),
+        ("untrust", "host"),
+    }
+)
+
+_NOUNS_IN_PLURAL = {"skill": "skills", "permission": "permissions"}
+
+
+def default_path(operation: str) -> Path:
+    """Return the path of an operation that has no route: its name in two words."""
+    noun, _, verb = operation.partition("_")
+    return _NOUNS_IN_PLURAL.get(noun, noun), verb.replace("_", "-")

@@ -1,0 +1,91 @@
+"""Running an operation from the command line: as the person of the home, through the same path as a tool call."""
+
+import asyncio
+import os
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, TypeVar
+
+from agentstead.cli.fields import CommandField, typed_arguments
+from agentstead.cli.outcomes import outcome
+from agentstead.cli.person import principal_of
+from agentstead.cli.routes import Route
+from agentstead.cli.terminal import Terminal
+from agentstead.kit import ENVIRONMENT, Context, Home, Operation, invoke
+from agentstead.state import ORIGIN, Origin, PendingAnswer
+
+T = TypeVar("T")
+
+_WORKSPACE = "AGENTSTEAD_WORKSPACE"
+
+
+def operation_run(
+    operation: Operation, route: Route, fields: Sequence[CommandField]
+) -> Callable[[Terminal, Mapping[str, Any]], int]:
+    """Return what a verb made from an operation does."""
+
+    def run(terminal: Terminal, typed: Mapping[str, Any]) -> int:
+        arguments = {**typed_arguments(fields, typed), **route.fixed}
+        return with_home(terminal, lambda home: _invoke(terminal, home, operation, arguments))
+
+    return run
+
+
+def with_home(terminal: Terminal, use: Callable[[Home], Awaitable[T]]) -> T:
+    """Open the home of this invocation, use it, and close it whatever happens."""
+
+    async def opened() -> T:
+        home = await Home.open(terminal.home)
+        try:
+            return await use(home)
+        finally:
+            await home.close()
+
+    return asyncio.run(opened())
+
+
+def as_person(use: Callable[[Home], Awaitable[T]]) -> Callable[[Home], Awaitable[T]]:
+    """Have the changes of a verb recorded as made by the person of the home."""
+
+    async def used(home: Home) -> T:
+        token = ORIGIN.set(Origin("user"))
+        try:
+            return await use(home)
+        finally:
+            ORIGIN.reset(token)
+
+    return used
+
+
+async def _invoke(terminal: Terminal, home: Home, operation: Operation, arguments: Mapping[str, Any]) -> int:
+    result, replayed = await invoke(home, operation, arguments, _context(terminal, home))
+    shown = result.model_dump(mode="json")
+    terminal.show({**shown, "replayed": True} if replayed else shown)
+    return outcome(operation.name, shown)
+
+
+def _context(terminal: Terminal, home: Home) -> Context:
+    """Say who calls: the person of this home, from this directory."""
+    principal = principal_of(terminal)
+    environ = {name: os.environ[name] for name in ENVIRONMENT if name in os.environ}
+    if terminal.workspace:
+        environ[_WORKSPACE] = terminal.workspace
+
+    async def report(done: float, total: float | None, text: str) -> None:
+        if terminal.err.isatty():
+            of = f"/{total:g}" if total is not None else ""
+            terminal.note(f"{done:g}{of} {text}")
+
+    async def ask(pending: PendingAnswer) -> bool:
+        from agentstead.cli.verbs.answer import ask_here
+
+        return await ask_here(terminal, home, principal, pending)
+
+    return Context(principal, cwd=_directory(), environ=environ, report=report, ask=ask)
+
+
+def _directory() -> Path | None:
+    try:
+        return Path.cwd()
+    except OSError:  # it was removed
+        return None
