@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from agentstead.policy.axes import DEFAULT, Axes, default_verdict
-from agentstead.policy.model import LAYERS, Access, CallFacts, Decision, Layer, Ruled, Verdict, strictest
+from agentstead.policy.model import LAYERS, Access, CallFacts, Decision, Layer, Ruled, Verdict, is_looser, strictest
 from agentstead.policy.rules import Match, Rule
 
 # a layer that may never turn an access to allow, whatever its rules say
@@ -58,14 +58,14 @@ def rule_access(policy: PolicySet, access: Access, call: CallFacts) -> Ruled:
     reasons.extend("layer.stale" for _ in policy.stale)
     allowing, refused = _allowing(policy, hits)
     reasons.extend(refused)
-    if verdicts:
-        verdict = strictest(verdicts)
-    elif allowing:
-        verdict = "allow"
-        reasons.append("rule.allow")
+    default = default_verdict(policy.axes.risk or "ask-all", access.risk)
+    if allowing:
+        verdict = strictest(verdicts) if verdicts else "allow"
+        reasons.extend([] if verdicts else ["rule.allow"])
     else:
-        verdict = default_verdict(policy.axes.risk or "ask-all", access.risk)
-        reasons.append("axis.risk")
+        # an ask rule does not lift what the axis denies: more text in a lower layer must never loosen
+        verdict = strictest([*verdicts, default])
+        reasons.extend([] if verdicts and not is_looser(strictest(verdicts), default) else ["axis.risk"])
     return Ruled(access, verdict, tuple(sorted(set(reasons))), tuple(rule.hit() for rule, _ in hits), _per_layer(hits))
 
 
