@@ -99,7 +99,8 @@ def read_policy(text: str, *, file: str, layer: Layer) -> PolicyFile:
         tables = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
         found = re.search(r"line (\d+)", str(error))
-        raise Faulty(Fault("policy.syntax", file, int(found[1]) if found else 1, str(error))) from error
+        last = text.count("\n") + 1
+        raise Faulty(Fault("policy.syntax", file, int(found[1]) if found else last, str(error))) from error
     for key in tables.keys() - _TOP:
         raise top.fault(f"`{key}` is no key of a policy file", key=key, code="policy.unknown_key")
     if tables.get("version") != 1:

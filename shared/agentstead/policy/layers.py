@@ -4,7 +4,6 @@ A file with a fault is refused and the last good state of its layer stays; with 
 ask. The first load of a new home writes `policy.d/suite.toml`.
 """
 
-import shutil
 import tempfile
 import threading
 from collections.abc import Mapping, Sequence
@@ -123,12 +122,18 @@ def seed(folder: Path) -> None:
     """Give a home without a policy folder the suite's rules; a folder that exists is the person's own."""
     if folder.exists() or not folder.parent.is_dir():
         return
-    draft = Path(tempfile.mkdtemp(prefix=".policy-", dir=folder.parent))
     try:
-        (draft / SUITE).write_bytes(suite_text())
-        draft.rename(folder)
-    except OSError:  # another process was first, or the home cannot be written: then the packaged rules hold
-        shutil.rmtree(draft, ignore_errors=True)
+        _put_suite(folder)
+    except OSError:  # the home cannot be written, or another process was first: then its folder or the package's holds
+        return
+
+
+def _put_suite(folder: Path) -> None:
+    with tempfile.TemporaryDirectory(prefix=".policy-", dir=folder.parent, ignore_cleanup_errors=True) as draft:
+        made = Path(draft) / FOLDER
+        made.mkdir()
+        (made / SUITE).write_bytes(suite_text())
+        made.rename(folder)
 
 
 def suite_text() -> bytes:
