@@ -10,11 +10,6 @@ from agentstead.state import State
 
 
 @pytest.fixture
-def anyio_backend() -> str:
-    return "asyncio"
-
-
-@pytest.fixture
 async def state(tmp_path: Path) -> AsyncIterator[State]:
     opened = await State.open(tmp_path / "home", sets=[MIGRATIONS])
     yield opened

@@ -3,7 +3,7 @@
 import hashlib
 import os
 import shutil
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import ExitStack, suppress
 from pathlib import Path
 from tempfile import mkdtemp
@@ -32,7 +32,7 @@ class Batch:
     def __init__(self, layout: Layout, index: Index) -> None:
         self._layout = layout
         self._index = index
-        self._fresh: dict[ObjectKey, Path] = {}
+        self._fresh: dict[ObjectKey, str] = {}
         self._found: set[ObjectKey] = set()
         self._stack = ExitStack()
         self._written = 0
@@ -41,7 +41,7 @@ class Batch:
     def __enter__(self) -> Self:
         self._layout.require_space()
         self._stack.enter_context(self._layout.together())
-        self._folder = Path(mkdtemp(dir=self._layout.incoming))
+        self._folder = mkdtemp(dir=self._layout.incoming)
         return self
 
     def __exit__(
@@ -81,7 +81,7 @@ class Batch:
         written = self._write(chunks())
         key = ObjectKey("blob", digest.hexdigest())
         if self._knows(key):
-            written.unlink()
+            Path(written).unlink()
         else:
             self._keep(key, written, size)
         return ObjectStat("blob", key.id, size)
@@ -89,29 +89,28 @@ class Batch:
     def drop(self, blob_id: str) -> None:
         """Take back a blob of this batch that nothing will name; one that was stored before stays."""
         with suppress(KeyError):
-            self._fresh.pop(ObjectKey("blob", blob_id)).unlink()
+            Path(self._fresh.pop(ObjectKey("blob", blob_id))).unlink()
 
     def commit(self) -> None:
         """Make everything durable, then name it; objects that were found stored count as put again."""
         if self._fresh:
             sync_paths(self._fresh.values(), within=self._folder)
-            changed: set[Path] = set()
+            changed: set[str] = set()
             for key, file in self._fresh.items():
                 self._place(key, file, changed)
             sync_paths(changed, within=self._layout.objects)
         if self._found:
             self._index.revive(self._found)
 
-    def _place(self, key: ObjectKey, file: Path, changed: set[Path]) -> None:
-        target = self._layout.path(key)
-        shard = target.parent
+    # Below, names are plain strings: with pathlib the first snapshot of 10,000 files took twice as long.
+
+    def _place(self, key: ObjectKey, file: str, changed: set[str]) -> None:
+        shard = self._layout.shard(key)
         if shard not in changed:
-            if not shard.is_dir():
-                shard.mkdir(mode=0o700, exist_ok=True)
-                changed.add(shard.parent)
-            changed.add(shard)
+            Path(shard).mkdir(mode=0o700, exist_ok=True)
+            changed.update((shard, str(self._layout.objects / key.kind)))
         crash_point(_BEFORE_PUT)
-        file.rename(target)
+        os.rename(file, f"{shard}/{key.id[2:]}")  # noqa: PTH104
         crash_point(_AFTER_PUT)
 
     def _knows(self, key: ObjectKey) -> bool:
@@ -122,14 +121,19 @@ class Batch:
         self._found.add(key)
         return True
 
-    def _keep(self, key: ObjectKey, file: Path, size: int) -> None:
+    def _keep(self, key: ObjectKey, file: str, size: int) -> None:
         self._fresh[key] = file
         self.new_bytes += size
 
-    def _write(self, chunks: Iterator[bytes] | list[bytes]) -> Path:
+    def _write(self, chunks: Iterable[bytes]) -> str:
         self._written += 1
-        file = self._folder / str(self._written)
+        file = f"{self._folder}/{self._written}"
         descriptor = os.open(file, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o400)
-        with os.fdopen(descriptor, "wb") as target:
-            target.writelines(chunks)
+        try:
+            for chunk in chunks:
+                rest = memoryview(chunk)
+                while rest:
+                    rest = rest[os.write(descriptor, rest) :]
+        finally:
+            os.close(descriptor)
         return file

@@ -11,7 +11,7 @@ from typing import Final
 FEW_FILES: Final = 16
 
 
-def sync_paths(paths: Iterable[Path], *, within: Path) -> None:
+def sync_paths(paths: Iterable[Path | str], *, within: Path | str) -> None:
     """Make the content of these files or directories durable; `within` is a directory on their file system."""
     chosen = list(paths)
     if len(chosen) > FEW_FILES and _sync_file_system(within):
@@ -20,7 +20,7 @@ def sync_paths(paths: Iterable[Path], *, within: Path) -> None:
         sync_path(path)
 
 
-def sync_path(path: Path) -> None:
+def sync_path(path: Path | str) -> None:
     """Make one file's content, or one directory's names, durable."""
     descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
     try:
@@ -29,7 +29,7 @@ def sync_path(path: Path) -> None:
         os.close(descriptor)
 
 
-def _sync_file_system(directory: Path) -> bool:
+def _sync_file_system(directory: Path | str) -> bool:
     if not sys.platform.startswith("linux"):
         return False
     descriptor = os.open(directory, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)

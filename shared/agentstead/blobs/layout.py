@@ -41,9 +41,13 @@ class Layout:
         """Return where an object lies, or would lie."""
         return self.objects / key.kind / key.id[:2] / key.id[2:]
 
+    def shard(self, key: ObjectKey) -> str:
+        """Return the directory of an object's file."""
+        return f"{self._objects}{key.kind}/{key.id[:2]}"
+
     def holds(self, key: ObjectKey) -> bool:
         """Tell whether the file of an object is there; its bytes are checked when they are read."""
-        return os.access(f"{self._objects}{key.kind}/{key.id[:2]}/{key.id[2:]}", os.F_OK)
+        return os.access(f"{self.shard(key)}/{key.id[2:]}", os.F_OK)
 
     def stored(self) -> Iterator[tuple[ObjectKey, int]]:
         """Yield every stored object with its size in bytes."""
