@@ -1,0 +1,122 @@
+"""One server in a process of its own, without the home's lock: on standard input and output, or over HTTP."""
+
+import os
+import signal
+import sys
+import time
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import anyio
+
+from agentstead.coordinator import control
+from agentstead.coordinator.arguments import USAGE, serve_arguments
+from agentstead.coordinator.process import Announce, real_opener
+from agentstead.coordinator.statefile import Record
+from agentstead.coordinator.suitability import check_home
+from agentstead.coordinator.terms import Terms
+from agentstead.state import AgentsteadError
+
+if TYPE_CHECKING:
+    from agentstead.coordinator.hosted import Opener
+
+UNAVAILABLE = 7
+
+
+def main(argv: list[str], *, opener: "Opener | None" = None) -> int:
+    """Serve one server on standard input and output until its end; return the exit status."""
+    wanted = serve_arguments(argv)
+    if wanted is None:
+        print(USAGE, file=sys.stderr)
+        return 2
+    try:
+        os.umask(0o077)
+        check_home(Path(wanted.home))
+        anyio.run(_on_stdio, Path(wanted.home), wanted.name, wanted.toolset, opener or real_opener())
+    except AgentsteadError as error:
+        print(f"agentstead: {error}", file=sys.stderr)
+        return UNAVAILABLE
+    return 0
+
+
+def run_http(terms: Terms, name: str, *, announce: Announce, opener: "Opener | None" = None) -> int:
+    """Serve one server over HTTP until a signal; return the exit status.
+
+    Where a coordinator serves this home over HTTP at the same address, `announce` gets its record and True instead.
+    """
+    os.umask(0o077)
+    check_home(terms.home)
+    running = control.status(terms.home).record
+    if running is not None and terms.http is not None and running.http.endswith(f":{terms.http.port}"):
+        announce(running, True)
+        return 0
+    anyio.run(_on_http, terms, name, announce, opener or real_opener())
+    return 0
+
+
+async def _on_stdio(home: Path, name: str, toolset: str, opener: "Opener") -> None:
+    from agentstead.coordinator.stdpipes import standard_streams
+    from agentstead.kit.caller import ENVIRONMENT, Caller
+    from agentstead.kit.connection import Connection
+
+    caller = Caller(
+        door="stdio",
+        cwd=Path.cwd(),
+        pid=os.getppid(),
+        environ={name: os.environ[name] for name in ENVIRONMENT if name in os.environ},
+    )
+    async with opener(home, lock=None, only=name) as hosted:
+        server = hosted.server(name, toolset=toolset)
+        async with standard_streams() as (reader, writer):
+            connection = Connection(server, reader, writer, caller=caller)
+            await until_signal(connection.serve)
+
+
+async def _on_http(terms: Terms, name: str, announce: Announce, opener: "Opener") -> None:
+    from agentstead.coordinator.web import Web, base_url, bind
+    from agentstead.kit.http import Exchanges, hosts_of, http_app
+
+    assert terms.http is not None
+    async with opener(terms.home, lock=None, only=name) as hosted:
+        exchanges = Exchanges()
+        app = http_app(
+            {name: hosted.server(name)},
+            check_token=hosted.check_token,
+            standing=lambda: "serving",
+            exchanges=exchanges,
+            hosts=hosts_of(terms.http.host),
+        )
+        bound = bind(terms.http.host, terms.http.port)
+        web = Web(app, bound, exchanges)
+        record = Record(
+            state="serving",
+            pid=os.getpid(),
+            version=terms.version,
+            executable=sys.executable,
+            started_at_us=time.time_ns() // 1000,
+            started_by="user",
+            socket="",
+            http=base_url(bound),
+            servers=(name,),
+            warnings=hosted.warnings,
+        )
+        announce(record, False)
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(web.serve)
+            await until_signal(anyio.sleep_forever)
+            await web.leave(within_s=terms.stop_s)
+
+
+async def until_signal(work: Callable[[], Awaitable[None]]) -> None:
+    """Run `work` until it ends or the process is asked to end; teardown runs either way."""
+    async with anyio.create_task_group() as tasks:
+
+        async def wait() -> None:
+            with anyio.open_signal_receiver(signal.SIGTERM, signal.SIGINT) as signals:
+                async for _ in signals:
+                    tasks.cancel_scope.cancel()
+
+        tasks.start_soon(wait)
+        await work()
+        tasks.cancel_scope.cancel()
