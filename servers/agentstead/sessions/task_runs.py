@@ -85,10 +85,11 @@ def save(tx: Tx, workspace: str, drafts: tuple[Draft, ...]) -> Saved:
 
 def cancel(tx: Tx, task_id: str, *, reason: str, expected_version: int | None = None) -> Task:
     """Cancel a task with its open run: the holder of its lease can change nothing any more."""
+    canceled = tasks.cancel(tx, task_id, reason=reason, expected_version=expected_version)
     for run in runs.attempts(tx, "task", task_id, most=1):
         if tasks.is_open(run.state):
             runs.end(tx, run, "cancel", runs.Outcome(summary=reason))
-    return tasks.cancel(tx, task_id, reason=reason, expected_version=expected_version)
+    return canceled
 
 
 def queue_ready(tx: Tx, task_id: str) -> None:

@@ -194,7 +194,7 @@ def save(tx: Tx, workspace: str, drafts: Sequence[Draft]) -> Saved:
 
 
 def cancel(tx: Tx, task_id: str, *, reason: str, expected_version: int | None = None) -> Task:
-    """Cancel a task; its open run must be ended by the caller first. A canceled one stays so."""
+    """Cancel a task; a canceled one stays so. Its open run is the caller's to end, afterwards."""
     task = get(tx, task_id)
     check_version(task.version, expected_version, noun="task", ref=task_id)
     if task.canceled:

@@ -1,10 +1,11 @@
 """What a server package declares of itself; the MCP face, the command line and the reference are built from it."""
 
+import logging
 import re
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from importlib.metadata import entry_points
+from importlib.metadata import EntryPoint, entry_points
 from typing import TYPE_CHECKING, Any
 
 from agentstead.kit.call import Call
@@ -15,6 +16,8 @@ from agentstead.state.outbox import Deliver
 
 if TYPE_CHECKING:
     from agentstead.kit.home import Home
+
+log = logging.getLogger(__name__)
 
 ENTRY_POINTS = "agentstead.servers"
 
@@ -121,7 +124,20 @@ class ServerDeclaration:
 
 
 def declarations(only: str | None = None) -> list[ServerDeclaration]:
-    """Return the declarations of every installed server, or of the one named."""
+    """Return the declarations of every installed server, or of the one named.
+
+    A server that cannot be imported is left out with a warning, so that it takes no other one down.
+    """
     found = {point.name: point for point in entry_points(group=ENTRY_POINTS)}
     wanted = [only] if only is not None else list(found)
-    return [found[name].load() for name in wanted if name in found]
+    loaded = [_load(found[name]) for name in wanted if name in found]
+    return [each for each in loaded if each is not None]
+
+
+def _load(point: EntryPoint) -> ServerDeclaration | None:
+    try:
+        declared: ServerDeclaration = point.load()
+    except ImportError as error:
+        log.warning("server %s cannot be loaded: %s", point.name, error)
+        return None
+    return declared

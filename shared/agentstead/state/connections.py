@@ -22,7 +22,6 @@ def connect_writer(path: Path, durability: Durability = "full") -> sqlite3.Conne
     connection.execute("PRAGMA journal_mode = WAL")
     connection.execute(f"PRAGMA synchronous = {durability.upper()}")
     connection.execute("PRAGMA foreign_keys = ON")
-    connection.execute("PRAGMA trusted_schema = OFF")
     return connection
 
 
@@ -31,5 +30,4 @@ def connect_reader(path: Path) -> sqlite3.Connection:
     connection = sqlite3.connect(path, timeout=BUSY_S, isolation_level=None, check_same_thread=False)
     connection.row_factory = sqlite3.Row
     connection.execute("PRAGMA query_only = ON")
-    connection.execute("PRAGMA trusted_schema = OFF")
     return connection
