@@ -1,6 +1,7 @@
 """What `agentstead` says by itself: what this is, whether it runs, and the next step."""
 
 import json
+import os
 from pathlib import Path
 
 from agentstead.coordinator.places import home_path, state_file
@@ -36,4 +37,17 @@ def _servers(home: Path) -> str:
         record = json.loads(Path(state_file(str(home))).read_text("utf-8"))
     except (OSError, ValueError):
         return ""
-    return ", ".join(record.get("servers", ())) if isinstance(record, dict) else ""
+    if not isinstance(record, dict) or not _is_alive(record.get("pid")):
+        return ""
+    return ", ".join(record.get("servers", ()))
+
+
+def _is_alive(pid: object) -> bool:
+    """Tell whether a process is there; what it is, `agentstead status` says."""
+    if not isinstance(pid, int) or pid <= 0:
+        return False
+    try:
+        os.kill(pid, 0)
+    except OSError:
+        return False
+    return True

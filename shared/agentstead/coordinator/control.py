@@ -27,7 +27,7 @@ class Status:
     """A home's coordinator as it is now.
 
     `record` is what it says of itself (or last said, where it does not answer), None where none runs; `live` holds its
-    figures: links, open_calls, work, streams, kept, up_s, rss_bytes.
+    figures: links, shims (process ids), open_calls, work, streams, kept, up_s, rss_bytes.
     """
 
     record: Record | None

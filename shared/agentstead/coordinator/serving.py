@@ -172,6 +172,7 @@ class Coordinator:
             done=True,
             **asdict(self._record),
             links=links,
+            shims=sorted({link.pid for link in self._door.links if link.pid}),
             open_calls=self._open_calls,
             work=await self._hosted.busy(),
             streams=self._exchanges.streams,

@@ -1,0 +1,125 @@
+"""`agentstead config`: values, where they come from, what is wrong with the files, and writing one key back."""
+
+import tomllib
+from pathlib import Path
+
+import pytest
+
+from .conftest import Run
+
+
+@pytest.fixture
+def workspace(tmp_path: Path) -> Path:
+    root = tmp_path / "project"
+    (root / ".agentstead").mkdir(parents=True)
+    return root
+
+
+def test_a_value_is_printed_alone_or_as_json(run: Run) -> None:
+    assert run("config", "get", "coordinator.idle_exit_s").out == "900\n"
+    assert run("config", "get", "log.level", "-o", "json").json == {"key": "log.level", "value": "info"}
+
+
+def test_an_unknown_key_is_a_usage_error_with_the_nearest_name(run: Run) -> None:
+    ran = run("config", "get", "log.levl")
+    assert ran.code == 2
+    assert ran.err == "config.unknown_key: 'log.levl' is no setting. Did you mean 'log.level'?\n"
+
+
+def test_a_key_is_written_and_read_back_with_file_and_line(run: Run, home_path: Path) -> None:
+    wrote = run("config", "set", "log.level", "debug", "-o", "json").json
+    assert wrote["value"] == "debug"
+    assert wrote["file"] == str(home_path / "config.toml")
+    explained = run("config", "explain", "log.level", "-o", "json").json
+    assert explained["layer"] == "home"
+    assert explained["where"] == f"{home_path / 'config.toml'}:2"
+    assert explained["hides"] == [{"layer": "built-in", "value": "info", "where": ""}]
+    assert explained["takes"] == "one of debug, info, warning, error"
+
+
+def test_a_key_that_counts_later_says_so(run: Run) -> None:
+    assert "next start" in run("config", "set", "coordinator.port", "8000").out
+    assert "next start" not in run("config", "set", "log.level", "debug").out
+
+
+@pytest.mark.parametrize(
+    ("line", "code", "what"),
+    [
+        ("config set log.level loud", 1, "config.invalid: log.level: 'loud' is not one of debug"),
+        ("config set coordinator.port 70000", 1, "config.invalid: coordinator.port: 70000 is not a whole number"),
+        ("config set no.such 1", 2, "config.unknown_key: 'no.such' is no setting"),
+    ],
+)
+def test_what_does_not_fit_is_refused_and_nothing_written(
+    run: Run, home_path: Path, line: str, code: int, what: str
+) -> None:
+    ran = run(*line.split())
+    assert ran.code == code
+    assert what in ran.err
+    assert not (home_path / "config.toml").exists()
+
+
+def test_what_widens_rights_is_not_set_by_an_agent(run: Run, monkeypatch: pytest.MonkeyPatch, home_path: Path) -> None:
+    monkeypatch.setenv("AGENTSTEAD_AGENT", "worker")
+    ran = run("config", "set", "approvals.ttl_s", "604800")
+    assert ran.code == 3
+    assert ran.err.startswith("permission.denied: `agentstead config set approvals.ttl_s` is for a person")
+    assert not (home_path / "config.toml").exists()
+    assert run("config", "set", "log.level", "debug").code == 0
+    monkeypatch.delenv("AGENTSTEAD_AGENT")
+    assert run("config", "set", "approvals.ttl_s", "604800").code == 0
+    assert tomllib.loads((home_path / "config.toml").read_text())["approvals"] == {"ttl_s": 604_800}
+
+
+def test_a_workspace_file_takes_only_what_it_may_set(run: Run, workspace: Path) -> None:
+    ran = run("config", "set", "log.level", "debug", "--layer", "workspace", "--workspace", str(workspace))
+    assert ran.code == 1
+    assert ran.err.startswith("config.scope: a workspace's file may not set 'log.level'")
+    assert not (workspace / ".agentstead" / "config.toml").exists()
+
+
+def test_the_workspace_around_this_directory_is_meant(
+    run: Run, workspace: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    inner = workspace / "src" / "deep"
+    inner.mkdir(parents=True)
+    monkeypatch.chdir(inner)
+    (workspace / ".agentstead" / "config.toml").write_text("no.such = 1\n")
+    assert run("config", "path", "-o", "json").json["workspace"] == str(workspace / ".agentstead" / "config.toml")
+    assert run("config", "check").code == 1
+
+
+def test_outside_a_workspace_none_is_written(run: Run) -> None:
+    ran = run("config", "set", "log.level", "debug", "--layer", "workspace")
+    assert ran.code == 1
+    assert ran.err.startswith("workspace.unknown: ")
+
+
+def test_faults_of_files_and_variables_are_listed_with_their_place(
+    run: Run, home_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert run("config", "check").out == "No faults.\n"
+    assert run("config", "check", "-o", "json").json == {"faults": []}
+    home_path.mkdir()
+    (home_path / "config.toml").write_text('[log]\nlevl = "debug"\n')
+    monkeypatch.setenv("AGENTSTEAD_LOG_LEVEL", "loud")
+    ran = run("config", "check", "-o", "json")
+    assert ran.code == 1
+    found = {fault["code"]: fault["where"] for fault in ran.json["faults"]}
+    assert found == {"config.unknown_key": f"{home_path / 'config.toml'}:2", "config.invalid": "AGENTSTEAD_LOG_LEVEL"}
+
+
+def test_every_setting_is_listed_with_its_layer(run: Run, home_path: Path) -> None:
+    home_path.mkdir()
+    (home_path / "config.toml").write_text("coordinator.port = 8000\n")
+    rows = {row["key"]: row for row in run("config", "show", "-o", "json").json["settings"]}
+    assert rows["coordinator.port"]["layer"] == "home"
+    assert rows["coordinator.port"]["value"] == 8000
+    assert rows["state.synchronous"]["layer"] == "built-in"
+    assert "coordinator.port" in run("config", "show").out
+
+
+def test_a_setting_that_costs_something_says_what(run: Run) -> None:
+    out = run("config", "explain", "state.synchronous").out
+    assert "loss of power" in out
+    assert "a person, in the home's file" in out
