@@ -1,4 +1,4 @@
-"""Runs: the one claimable record. Enqueued, claimed under a lease, renewed, reported, lost.
+"""Runs: the one claimable record. Enqueued, renewed, released, ended, lost; `claiming` leases them.
 
 What a run is about belongs to its `RunOwner`, called in the transaction that moves the run, so that run and owner
 never disagree.
@@ -7,57 +7,35 @@ never disagree.
 import json
 import sqlite3
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, Protocol
 
 from agentstead.sessions.machines import PRIORITIES, RUN, OwnerKind, Pool, Priority, RunState, step
-from agentstead.sessions.sessions import get_open
 from agentstead.state import (
-    Conflict,
-    LeaseLost,
     NotFound,
     Reading,
     RefFacts,
     Repair,
     Tx,
-    lease_mint,
-    lease_parse,
 )
 
 SWEEP = 100
 
-_COLUMNS = (
+COLUMNS = (
     "id, workspace_id, owner_kind, owner_id, attempt, previous_id, pool, state, required_caps, priority, queued_at, "
     "session_id, worker, fence, lease_hash, lease_until, lease_s, phase_note, result, summary, failure_class, proof, "
     "ended_at, version"
 )
-_BY_ID = f"SELECT {_COLUMNS} FROM runs WHERE id = :id"
-_QUEUE = f"""
-SELECT {_COLUMNS}
-FROM runs
-WHERE state = 'queued'
-    AND pool = :pool
-    AND owner_kind IN (SELECT value FROM json_each(:kinds))
-    AND (:workspace = '' OR workspace_id = :workspace)
-    AND (:owner = '' OR owner_id = :owner)
-    AND priority >= :min_priority
-    AND NOT EXISTS (
-        SELECT 1 FROM json_each(runs.required_caps) AS needed
-        WHERE needed.value NOT IN (SELECT value FROM json_each(:caps))
-    )
-ORDER BY priority DESC, queued_at, id
-LIMIT 50
-"""
+_BY_ID = f"SELECT {COLUMNS} FROM runs WHERE id = :id"
 _OF_OWNER = f"""
-SELECT {_COLUMNS}
+SELECT {COLUMNS}
 FROM runs
 WHERE owner_kind = :kind
     AND owner_id = :owner
 ORDER BY attempt DESC, id DESC
 LIMIT :most
 """
-_LEASED_BY = "SELECT id FROM runs WHERE session_id = :session_id AND state = 'leased' AND owner_kind <> 'wake'"
-_EXPIRED = f"SELECT {_COLUMNS} FROM runs WHERE state = 'leased' AND lease_until < :now ORDER BY lease_until LIMIT :most"
+_EXPIRED = f"SELECT {COLUMNS} FROM runs WHERE state = 'leased' AND lease_until < :now ORDER BY lease_until LIMIT :most"
 _INSERT = """
 INSERT INTO runs (
     id, workspace_id, owner_kind, owner_id, attempt, previous_id, pool, state, required_caps, priority, queued_at,
@@ -70,19 +48,6 @@ VALUES (
     '', '', '', '', '', 0, '', 0, NULL, 1
 )
 """
-_LEASE = """
-UPDATE runs
-SET state = 'leased',
-    session_id = :session_id,
-    worker = :worker,
-    fence = fence + 1,
-    lease_hash = :hash,
-    lease_until = :until,
-    lease_s = :lease_s,
-    renewed_at = :now,
-    version = version + 1
-WHERE id = :id
-"""
 _RENEW = """
 UPDATE runs
 SET lease_until = :until,
@@ -90,7 +55,6 @@ SET lease_until = :until,
     phase_note = CASE WHEN :note = '' THEN phase_note ELSE :note END
 WHERE id = :id
 """
-_REMINT = "UPDATE runs SET lease_hash = :hash WHERE id = :id AND state = 'leased'"
 _REQUEUE = """
 UPDATE runs
 SET state = 'queued',
@@ -148,30 +112,6 @@ class Run:
 
 
 @dataclass(frozen=True, slots=True)
-class Ask:
-    """What a worker asks for: its session, what it can do, and which run it would take."""
-
-    session_id: str
-    worker: str
-    capabilities: tuple[str, ...] = ()
-    workspace: str = ""
-    owner_id: str = ""
-    run_id: str = ""
-    min_priority: Priority = "low"
-    lease_s: int = 300
-    kinds: tuple[OwnerKind, ...] = ("task", "cell")
-
-
-@dataclass(frozen=True, slots=True)
-class Claimed:
-    """A leased run, its lease string (shown once, stored only as a hash) and what its owner says of the work."""
-
-    run: Run
-    lease: str
-    packet: Mapping[str, Any] = field(default_factory=dict)
-
-
-@dataclass(frozen=True, slots=True)
 class Outcome:
     """How a run ends: what the worker says, in redacted form."""
 
@@ -209,17 +149,28 @@ def register_owner(kind: OwnerKind, owner: RunOwner) -> None:
         raise ValueError(f"runs of kind {kind} have two owners")
 
 
+def owner_of(run: Run) -> RunOwner:
+    """Return who follows this run."""
+    return _OWNERS[run.owner_kind]
+
+
+def find(reading: Reading, run_id: str) -> Run | None:
+    """Return a run, or None."""
+    row = reading.one(_BY_ID, id=run_id)
+    return None if row is None else to_run(row)
+
+
 def get(reading: Reading, run_id: str) -> Run:
     """Return a run; raises `NotFound`."""
-    row = reading.one(_BY_ID, id=run_id)
-    if row is None:
+    found = find(reading, run_id)
+    if found is None:
         raise NotFound("run.none_claimable", f"No run {run_id[:40]!r} is known.", remedy="Use an id of task_claim.")
-    return _run(row)
+    return found
 
 
 def attempts(reading: Reading, kind: OwnerKind, owner_id: str, *, most: int = 5) -> list[Run]:
     """Return an owner's runs, the newest first."""
-    return [_run(row) for row in reading.all(_OF_OWNER, kind=kind, owner=owner_id, most=most)]
+    return [to_run(row) for row in reading.all(_OF_OWNER, kind=kind, owner=owner_id, most=most)]
 
 
 def enqueue(
@@ -252,49 +203,6 @@ def enqueue(
     return run_id
 
 
-def claim(tx: Tx, ask: Ask) -> Claimed | None:
-    """Lease the first run that fits; None where there is none.
-
-    Raises `Conflict` with `run.lease_held` where the session works on another run.
-    """
-    get_open(tx, ask.session_id)
-    sweep(tx)
-    held = tx.value(_LEASED_BY, session_id=ask.session_id)
-    if held is not None:
-        raise Conflict(
-            "run.lease_held",
-            f"This session works on {held}.",
-            remedy="Report it with task_report first (completed, failed or released).",
-            details={"run_id": held},
-        )
-    for run in _candidates(tx, ask):
-        if _OWNERS[run.owner_kind].claimable(tx, run):
-            return _lease(tx, run, ask)
-    return None
-
-
-def remint(tx: Tx, run_id: str) -> str:
-    """Return a new lease string for a leased run, under the same fence; the earlier one is worthless at once."""
-    run = get(tx, run_id)
-    lease, hashed = lease_mint(run.id, run.fence)
-    if not tx.execute(_REMINT, id=run.id, hash=hashed):
-        raise _lost(run)
-    tx.journal("sessions.run.reminted", subject=run.id, workspace=run.workspace_id, body={"fence": run.fence})
-    return lease
-
-
-def held(tx: Tx, lease: str) -> Run:
-    """Return the run that a lease string is on; raises `LeaseLost` when it is held no more."""
-    parsed = lease_parse(lease)
-    row = tx.one(_BY_ID, id=parsed.subject)
-    if row is None:
-        raise LeaseLost("run.lease_lost", "This is no lease of this home.", remedy="Claim the work again.")
-    run = _run(row)
-    if run.state != "leased" or not parsed.matches(run.lease_hash, run.fence):
-        raise _lost(run)
-    return run
-
-
 def renew(tx: Tx, run: Run, *, note: str = "") -> Run:
     """Give a leased run its full time again."""
     step(RUN, "run", run.id, state=run.state, event="renew")
@@ -307,7 +215,7 @@ def release(tx: Tx, run: Run, *, reason: str) -> Run:
     """Put a leased run back into the queue; the attempt is not used up."""
     step(RUN, "run", run.id, state=run.state, event="release")
     tx.execute(_REQUEUE, id=run.id, now=tx.now_us)
-    return _follow(tx, run.id, "released", {"reason": reason})
+    return follow(tx, run.id, "released", {"reason": reason})
 
 
 def end(tx: Tx, run: Run, event: str, outcome: Outcome) -> Run:
@@ -324,12 +232,12 @@ def end(tx: Tx, run: Run, event: str, outcome: Outcome) -> Run:
         raise_fence=int(event == "cancel"),
         now=tx.now_us,
     )
-    return _follow(tx, run.id, state, {"summary": outcome.summary, "failure": outcome.failure})
+    return follow(tx, run.id, state, {"summary": outcome.summary, "failure": outcome.failure})
 
 
 def sweep(tx: Tx) -> int:
     """Declare lost every lease that ran out; return how many (at most 100 at once)."""
-    expired = [_run(row) for row in tx.all(_EXPIRED, now=tx.now_us, most=SWEEP)]
+    expired = [to_run(row) for row in tx.all(_EXPIRED, now=tx.now_us, most=SWEEP)]
     for run in expired:
         state = step(RUN, "run", run.id, state=run.state, event="lose")
         tx.execute(
@@ -343,7 +251,7 @@ def sweep(tx: Tx) -> int:
             raise_fence=0,
             now=tx.now_us,
         )
-        _OWNERS[run.owner_kind].lost(tx, _follow(tx, run.id, "lost", {"session_id": run.session_id}))
+        _OWNERS[run.owner_kind].lost(tx, follow(tx, run.id, "lost", {"session_id": run.session_id}))
     return len(expired)
 
 
@@ -357,66 +265,26 @@ def look_run(reading: Reading, ref: str) -> RefFacts | None:
 
 
 def _check(tx: Tx, row: sqlite3.Row) -> None:
-    run = _run(row)
+    run = to_run(row)
     if run.owner_kind not in _OWNERS:
         raise ValueError(f"nothing owns runs of kind {run.owner_kind}")
 
 
 REPAIR = Repair(
-    "runs", f"SELECT {_COLUMNS}, id AS ref FROM runs WHERE ended_at IS NULL", lambda tx, row: _check(tx, row)
+    "runs", f"SELECT {COLUMNS}, id AS ref FROM runs WHERE ended_at IS NULL", lambda tx, row: _check(tx, row)
 )
 
 
-def _candidates(tx: Tx, ask: Ask) -> list[Run]:
-    if ask.run_id:
-        run = get(tx, ask.run_id)
-        return [run] if run.state == "queued" and set(run.required_caps) <= set(ask.capabilities) else []
-    rows = tx.all(
-        _QUEUE,
-        pool="host",
-        kinds=json.dumps(list(ask.kinds)),
-        workspace=ask.workspace,
-        owner=ask.owner_id,
-        min_priority=PRIORITIES[ask.min_priority],
-        caps=json.dumps(list(ask.capabilities)),
-    )
-    return [_run(row) for row in rows]
-
-
-def _lease(tx: Tx, run: Run, ask: Ask) -> Claimed:
-    step(RUN, "run", run.id, state=run.state, event="claim")
-    lease, hashed = lease_mint(run.id, run.fence + 1)
-    tx.execute(
-        _LEASE,
-        id=run.id,
-        session_id=ask.session_id,
-        worker=ask.worker,
-        hash=hashed,
-        until=tx.now_us + ask.lease_s * 1_000_000,
-        lease_s=ask.lease_s,
-        now=tx.now_us,
-    )
-    leased = _follow(tx, run.id, "claimed", {"session_id": ask.session_id, "fence": run.fence + 1})
-    return Claimed(leased, lease, _OWNERS[run.owner_kind].packet(tx, leased))
-
-
-def _follow(tx: Tx, run_id: str, happened: str, body: Mapping[str, Any]) -> Run:
+def follow(tx: Tx, run_id: str, happened: str, body: Mapping[str, Any]) -> Run:
+    """Write a run's journal entry and let its owner follow; return the run as it is now."""
     run = get(tx, run_id)
     tx.journal(f"sessions.run.{happened}", subject=run.id, workspace=run.workspace_id, body=body)
     _OWNERS[run.owner_kind].settled(tx, run)
     return run
 
 
-def _lost(run: Run) -> LeaseLost:
-    return LeaseLost(
-        "run.lease_lost",
-        f"The lease on {run.id} is no longer held: the run is {run.state}.",
-        remedy="Stop this work; its changes count for nothing. Claim again.",
-        details={"state": run.state},
-    )
-
-
-def _run(row: sqlite3.Row) -> Run:
+def to_run(row: sqlite3.Row) -> Run:
+    """Return the run of a row with `COLUMNS`."""
     fields = {name: row[name] for name in row.keys() if name != "ref"}  # noqa: SIM118 - a Row iterates its values
     fields["required_caps"] = tuple(json.loads(row["required_caps"]))
     return Run(**fields)

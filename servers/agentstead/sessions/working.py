@@ -8,8 +8,9 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, ConfigDict, Field
 
 from agentstead.kit import Call, operation
-from agentstead.sessions import runs, task_runs
+from agentstead.sessions import claiming, runs, task_runs
 from agentstead.sessions import tasks as rows
+from agentstead.sessions.claiming import Ask, Claimed
 from agentstead.sessions.machines import (
     BlockKind,
     EffectClass,
@@ -32,7 +33,7 @@ from agentstead.sessions.results import (
     task_row,
     workspace_used,
 )
-from agentstead.sessions.runs import Ask, Claimed, Outcome, Run
+from agentstead.sessions.runs import Outcome, Run
 from agentstead.sessions.tasks import Draft
 from agentstead.state import Conflict, Invalid, Reading, Tx, canonical_json
 
@@ -259,7 +260,7 @@ def _claim(tx: Tx, ask: Ask, fresh: list[str]) -> Object | None:
     """Return what may be stored of a claim, and put the lease aside: a key's result never holds one."""
     if ask.owner_id:
         rows.get(tx, ask.owner_id)
-    claimed: Claimed | None = runs.claim(tx, ask)
+    claimed: Claimed | None = claiming.claim(tx, ask)
     if claimed is None:
         return None
     fresh.append(claimed.lease)
@@ -269,7 +270,7 @@ def _claim(tx: Tx, ask: Ask, fresh: list[str]) -> Object | None:
 async def _packet(call: Call, claimed: Object, fresh: list[str]) -> Packet:
     """Return the packet; a repeated call gets a new lease under the same fence, and the earlier one dies."""
     run = claimed["run"]
-    lease = fresh[-1] if fresh else await call.home.state.write(runs.remint, run["id"])
+    lease = fresh[-1] if fresh else await call.home.state.write(claiming.remint, run["id"])
     return Packet(
         run_id=run["id"],
         attempt=run["attempt"],
@@ -290,7 +291,7 @@ def _report(
     block: BlockInput | None,
     created: tuple[str, ...],
 ) -> Run:
-    return replace(_reported(tx, runs.held(tx, lease), state, outcome, effect, block, created), lease_hash=None)
+    return replace(_reported(tx, claiming.held(tx, lease), state, outcome, effect, block, created), lease_hash=None)
 
 
 def _reported(
