@@ -1,9 +1,14 @@
-"""Skill folders for tests."""
+"""Skill folders for tests, and homes that serve skills beside sessions, for a person whose home folder is empty."""
 
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Callable
 from pathlib import Path
 
 import pytest
+
+from agentstead.kit import Home
+from agentstead.sessions.server import SERVER as SESSIONS
+from agentstead.skills.server import SERVER as SKILLS
+from agentstead.state import HomeLock, SimulatedClock
 
 WriteSkill = Callable[..., Path]
 
@@ -14,6 +19,34 @@ def skills(tmp_path: Path) -> Path:
     root = tmp_path / "skills"
     root.mkdir()
     return root
+
+
+@pytest.fixture
+def person(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Return the person's home folder, empty."""
+    folder = tmp_path / "person"
+    folder.mkdir()
+    monkeypatch.setenv("HOME", str(folder))
+    return folder
+
+
+@pytest.fixture
+async def home(tmp_path: Path, clock: SimulatedClock, person: Path) -> AsyncIterator[Home]:
+    """Open a fresh home with skills and sessions, in which this process holds the lock."""
+    path = tmp_path / "home"
+    path.mkdir(mode=0o700)
+    lock = HomeLock(path)
+    assert lock.acquire()
+    opened = await Home.open(path, lock=lock, clock=clock, servers=[SKILLS, SESSIONS])
+    yield opened
+    await opened.close()
+    lock.release()
+
+
+@pytest.fixture
+def mine(home: Home) -> Path:
+    """Return the root of the person's own skills."""
+    return home.path / "skills"
 
 
 @pytest.fixture

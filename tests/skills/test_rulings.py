@@ -42,6 +42,7 @@ def one(given_candidate: Candidate, known: Known | None = None) -> Ruled:
     return ruled
 
 
+SHIPPED = {"tides": TREE.tree_id}
 ASKS = {Origin.USER: True, Origin.WORKSPACE: True}
 
 
@@ -73,6 +74,8 @@ def consent(answer: Answer = Answer.YES, *, tree_id: str = TREE.tree_id, digest:
         (candidate(Origin.WORKSPACE), Known(trust=TrustMode.ALL, asks=ASKS), Ruling.SERVED, ()),
         (candidate(), Known(switched_off=frozenset({"skill:user:tides"})), Ruling.DISABLED, ("disabled_by_user",)),
         (candidate(Origin.MANAGED), Known(switched_off=frozenset({"skill:managed:tides"})), Ruling.SERVED, ()),
+        (candidate(Origin.BUNDLED), Known(shipped=SHIPPED), Ruling.SERVED, ()),
+        (candidate(Origin.BUNDLED), Known(), Ruling.BLOCKED, ("content_changed",)),
         (
             replace(candidate(), refusal=Refusal("path_escape", "x"), tree=None),
             Known(),
@@ -128,7 +131,7 @@ def test_the_first_failed_row_rules_and_all_reasons_are_told() -> None:
 
 def test_the_higher_rank_has_the_name_and_both_are_told() -> None:
     low, high = candidate(Origin.BUNDLED), candidate(Origin.USER)
-    winner, loser = rule([low, high], Known())
+    winner, loser = rule([low, high], Known(shipped=SHIPPED))
     assert (winner.candidate, winner.ruling) == (high, Ruling.SERVED)
     assert (loser.ruling, loser.by_itself) == (Ruling.SHADOWED, Ruling.SERVED)
     assert loser.reasons == (f"shadowed_by:user:{high.shown}",)
@@ -142,7 +145,7 @@ def test_in_one_rank_the_first_root_then_the_first_path_has_the_name() -> None:
 
 def test_names_that_differ_in_case_are_one() -> None:
     upper, lower = candidate(Origin.USER, name="TIDES"), candidate(Origin.BUNDLED)
-    assert [each.ruling for each in rule([upper, lower], Known())] == [Ruling.SERVED, Ruling.SHADOWED]
+    assert [each.ruling for each in rule([upper, lower], Known(shipped=SHIPPED))] == [Ruling.SERVED, Ruling.SHADOWED]
 
 
 @pytest.mark.parametrize(

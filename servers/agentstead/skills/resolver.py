@@ -16,7 +16,7 @@ from agentstead.kit import Call
 from agentstead.skills.candidates import Origin
 from agentstead.skills.consents import consents_of
 from agentstead.skills.naming import name_key
-from agentstead.skills.roots import Standing, folders, roots_of
+from agentstead.skills.roots import SHIPPED, Standing, folders, roots_of
 from agentstead.skills.rulings import HOLDS_NAME, Known, Ruled, Ruling, rule
 from agentstead.skills.survey import survey
 from agentstead.skills.switches import switched_off
@@ -125,6 +125,7 @@ def _known(reading: Reading, standing: Standing, *, asks: Mapping[Origin, bool],
         trusted=trust.trees,
         consents=consents_of(reading),
         switched_off=switched_off(reading, standing.workspace_id),
+        shipped=SHIPPED,
         platforms=frozenset(_PLATFORMS.get(sys.platform, (sys.platform,))),
         tools=tools,
         asks=asks,

@@ -9,11 +9,11 @@ import anyio.to_thread
 from agentstead.kit import Call
 from agentstead.skills.admitting import admit
 from agentstead.skills.fencing import fence
+from agentstead.skills.finding import catalogue
 from agentstead.skills.listing import Shown
 from agentstead.skills.reading import ContentChanged, check_path, read_held
 from agentstead.skills.resolver import Resolution, resolve, whereabouts
 from agentstead.skills.rulings import Ruled, Ruling
-from agentstead.skills.service import catalogue
 from agentstead.skills.store import SKILL_FILES
 from agentstead.state import Conflict, Entry
 

@@ -62,7 +62,10 @@ class RequestedTool(Part):
 
 
 class SkillActivated(Result):
-    """An activation; `content` is the fenced body, absent where it was active already."""
+    """An activation; `content` is the fenced body, absent where it was active already.
+
+    `next_offset` is the byte of SKILL.md at which skill_read goes on where the body was too long for one result.
+    """
 
     activation_id: str
     state: Literal["active"]

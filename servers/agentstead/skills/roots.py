@@ -9,6 +9,8 @@ from agentstead.config import Settings
 from agentstead.skills.candidates import Origin, Root
 
 BUNDLED: Final = Path(__file__).parent / "bundled"
+# The tree id of each bundled skill; a test holds it to the files.
+SHIPPED: Final = {"agentstead": "0d8217c4b18b61e0e6dcc4aaa11bb197837078034781f67075d8407f2baf70bc"}
 # The setting that turns a root off, and where it stands in a workspace and in a person's home folder.
 _SHARED: Final = (
     ("skills.roots.agents", Path(".agents", "skills")),

@@ -58,13 +58,15 @@ class Known:
     """What is known beside the files.
 
     Trust in the workspace's skills and its tree ids, consents by origin key with the newest first, selectors that are
-    switched off, the names of this platform, the tools that exist, and whether an origin asks for consent.
+    switched off, the tree ids with which bundled skills were shipped by name, the names of this platform, the tools
+    that exist, and whether an origin asks for consent.
     """
 
     trust: TrustMode = TrustMode.NONE
     trusted: frozenset[str] = frozenset()
     consents: Mapping[str, tuple[Consent, ...]] = field(default_factory=dict)
     switched_off: frozenset[str] = frozenset()
+    shipped: Mapping[str, str] = field(default_factory=dict)
     platforms: frozenset[str] = frozenset()
     tools: frozenset[str] = frozenset()
     asks: Mapping[Origin, bool] = field(default_factory=dict)
@@ -123,6 +125,12 @@ def _disabled(candidate: Candidate, known: Known) -> tuple[str, ...]:
     return ("disabled_by_user",)
 
 
+def _altered(candidate: Candidate, known: Known) -> tuple[str, ...]:
+    if candidate.origin is not Origin.BUNDLED or known.shipped.get(candidate.name) == candidate.tree_id:
+        return ()
+    return ("content_changed",)
+
+
 def _blocked(candidate: Candidate, _known: Known) -> tuple[str, ...]:
     refusal = candidate.refusal.reason if candidate.refusal else ""
     hidden = "scan_blocked" if candidate.unseen else ""
@@ -170,6 +178,7 @@ _CHECKS: Final[tuple[tuple[Ruling, _Check], ...]] = (
     (Ruling.INVALID, _invalid),
     (Ruling.UNTRUSTED, _untrusted),
     (Ruling.DISABLED, _disabled),
+    (Ruling.BLOCKED, _altered),
     (Ruling.BLOCKED, _blocked),
     (Ruling.INACTIVE, _inactive),
     (Ruling.NEEDS_CONSENT, _needs_consent),
@@ -200,6 +209,8 @@ def _fix(candidate: Candidate, ruling: Ruling, holder: Candidate | None) -> str:
 
 
 def _unblock(candidate: Candidate) -> str:
+    if candidate.origin is Origin.BUNDLED:
+        return "Install Agentstead again: a file of this skill is not the one that was shipped."
     if candidate.refusal is not None:
         return f"Correct the folder {candidate.shown}. {candidate.refusal.message}"
     return f"Remove from {candidate.shown}/SKILL.md: {candidate.unseen}"

@@ -2,7 +2,6 @@
 
 from agentstead.kit import Home, Prompt, Resource, ServerDeclaration
 from agentstead.skills import activations, lifetimes
-from agentstead.skills.authoring import skill_validate
 from agentstead.skills.holding import faults
 from agentstead.skills.resources import (
     CATALOGUE,
@@ -13,8 +12,15 @@ from agentstead.skills.resources import (
     read_text,
     use_skill,
 )
-from agentstead.skills.service import skill_activate, skill_deactivate, skill_explain, skill_list, skill_read
-from agentstead.skills.switching import skill_switch
+from agentstead.skills.service import (
+    skill_activate,
+    skill_deactivate,
+    skill_explain,
+    skill_list,
+    skill_read,
+    skill_switch,
+    skill_validate,
+)
 from agentstead.state import Migrations
 
 INSTRUCTIONS = """\

@@ -51,7 +51,7 @@ CREATE TABLE activations (
     end_reason TEXT NOT NULL CHECK (end_reason IN (
         '', 'deactivated', 'session_closed', 'expired', 'not_served', 'content_changed', 'revoked', 'extension_disabled'
     )),
-    grants TEXT NOT NULL CHECK (json_valid(grants)),
+    grants TEXT NOT NULL,
     created_at INTEGER NOT NULL,
     expires_at INTEGER NOT NULL,
     ended_at INTEGER,
