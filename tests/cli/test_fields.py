@@ -130,3 +130,46 @@ def test_a_required_list_takes_the_rest_of_the_line_only_as_the_last_argument() 
     assert type(info_of(first, "words")).__name__ == "OptionInfo"
     last = command_fields(EVERY)
     assert info_of(last, "words").metavar == "WORDS..."
+
+
+class Piece(BaseModel):
+    title: str = Field(description="What to do.")
+    after: list[str] = Field(default=[], description="What comes before.")
+
+
+@operation("probe_pieces", action="probe.pieces", risk="write", title="A list of objects")
+async def probe_pieces(
+    call: Call,
+    *,
+    pieces: Annotated[list[Piece], Field(description="The pieces.", min_length=1)],
+    place: Annotated[str | None, Field(description="Where.")] = None,
+) -> Done:
+    """Take a list of objects."""
+    return Done()
+
+
+@operation("probe_clash", action="probe.clash", risk="read", title="Twice the same name")
+async def probe_clash(
+    call: Call,
+    *,
+    pieces: Annotated[list[Piece], Field(description="The pieces.")],
+    title: Annotated[str, Field(description="Of all.")],
+) -> Done:
+    """Take a list of objects that have a field of the same name."""
+    return Done()
+
+
+def test_the_fields_of_one_object_stand_in_the_place_of_a_list_of_them() -> None:
+    fields = command_fields(operation_of(probe_pieces), item="pieces")
+    assert [field.name for field in fields] == ["title", "after", "place", "idempotency_key"]
+    assert info_of(fields, "title").help == "What to do."
+    given = {"title": "T", "after": ["a"], "place": "P"}
+    assert typed_arguments(fields, given, item="pieces") == {
+        "place": "P",
+        "pieces": [{"title": "T", "after": ["a"]}],
+    }
+
+
+def test_an_object_with_a_name_of_its_operation_cannot_be_typed_so() -> None:
+    with pytest.raises(ValueError, match="probe_clash and its pieces both have title"):
+        command_fields(operation_of(probe_clash), item="pieces")

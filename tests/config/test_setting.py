@@ -87,7 +87,11 @@ def test_a_long_refused_value_is_shown_short() -> None:
 
 def test_numbers_with_one_bound_say_that_bound() -> None:
     assert Setting(key="a.b", kind="int", default=1, least=1, doc="").expects() == "a whole number, at least 1"
-    assert Setting(key="a.b", kind="float", default=1, most=2, doc="").expects() == "a number, at most 2"
+    assert Setting(key="a.b", kind="float", default=1, most=2.5, doc="").expects() == "a number, at most 2.5"
+    assert (
+        Setting(key="a.b", kind="int", default=1, most=2**30, doc="").expects()
+        == "a whole number, at most 1,073,741,824"
+    )
 
 
 def test_tighter_numbers_and_choices_are_told_from_looser_ones() -> None:

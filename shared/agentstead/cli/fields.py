@@ -4,7 +4,7 @@ import json
 import sys
 import types
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from inspect import Parameter
 from pathlib import Path
 from typing import Annotated, Any, Literal, Optional, Union, get_args, get_origin
@@ -17,90 +17,122 @@ from agentstead.kit import Operation
 from agentstead.state import Invalid
 
 _PLAIN: tuple[type, ...] = (str, int, float, bool)
+_METAVARS: Mapping[type, str] = {str: "TEXT", int: "N", float: "N"}
 _LISTS = (list, tuple, set, frozenset, Sequence)
 
 
 @dataclass(frozen=True, slots=True)
 class CommandField:
-    """One parameter of a verb: how typer reads it, and how what was typed becomes the operation's argument."""
+    """One parameter of a verb: how typer reads it, how what was typed becomes an argument, and whether of an item."""
 
     name: str
     parameter: Parameter
     convert: Callable[[Any], Any]
+    of_item: bool = False
 
 
 def command_fields(
-    operation: Operation, *, fixed: Sequence[str] = (), leading: Sequence[str] = ()
+    operation: Operation, *, fixed: Sequence[str] = (), leading: Sequence[str] = (), item: str = ""
 ) -> list[CommandField]:
     """Build the parameters of a verb: required fields, and those of `leading`, as arguments, the others as options.
 
-    Fields of `fixed` are given by the verb itself and not shown.
+    Fields of `fixed` are given by the verb itself and not shown. Where `item` names a list of objects, the fields of
+    one object stand in its place.
     """
-    model_fields = {name: field for name, field in operation.arguments.model_fields.items() if name not in fixed}
-    order = [name for name in leading if name in model_fields]
-    order += [name for name, field in model_fields.items() if field.is_required() and name not in order]
-    built = [_argument(name, model_fields[name], last=name == order[-1]) for name in order]
-    return built + [_option(name, field) for name, field in model_fields.items() if name not in order]
+    outer = {name: field for name, field in operation.arguments.model_fields.items() if name not in (*fixed, item)}
+    inner = _item_model(operation, item).model_fields if item else {}
+    clash = sorted(set(outer) & set(inner))
+    if clash:
+        raise ValueError(f"{operation.name} and its {item} both have {clash[0]}")
+    fields = {**inner, **outer}
+    order = [name for name in leading if name in fields]
+    order += [name for name, field in fields.items() if field.is_required() and name not in order]
+    built = [_argument(name, fields[name], last=name == order[-1]) for name in order]
+    built += [_option(name, field) for name, field in fields.items() if name not in order]
+    return [replace(field, of_item=field.name in inner) for field in built]
 
 
-def typed_arguments(fields: Sequence[CommandField], given: Mapping[str, Any]) -> dict[str, Any]:
+def typed_arguments(fields: Sequence[CommandField], given: Mapping[str, Any], *, item: str = "") -> dict[str, Any]:
     """Return the arguments that were typed; what was not is left to the operation's defaults."""
-    return {
-        field.name: field.convert(given[field.name]) for field in fields if given.get(field.name) not in (None, [], ())
-    }
+    typed = [field for field in fields if given.get(field.name) not in (None, [], ())]
+    arguments = {field.name: field.convert(given[field.name]) for field in typed if not field.of_item}
+    if item:
+        arguments[item] = [{field.name: field.convert(given[field.name]) for field in typed if field.of_item}]
+    return arguments
+
+
+def _item_model(operation: Operation, item: str) -> type[BaseModel]:
+    kind = _item(_without_none(operation.arguments.model_fields[item].annotation))
+    assert isinstance(kind, type)
+    assert issubclass(kind, BaseModel)
+    return kind
 
 
 def _argument(name: str, field: FieldInfo, *, last: bool) -> CommandField:
-    kind, convert, metavar, choices = _read(field.annotation)
-    if _is_list(kind) and not last:
+    read = _read(field.annotation)
+    if _is_list(read.kind) and not last:
         return _option(name, field)
-    required = field.is_required()
     info = typer.Argument(
-        help=field.description,
-        metavar=(metavar or name).upper() if not _is_list(kind) else f"{name.upper()}...",
+        help=_help(field, one_of=read.choices),
+        metavar=f"{name.upper()}..." if _is_list(read.kind) else name.upper(),
         show_default=False,
-        autocompletion=_completing(choices),
+        autocompletion=_completing(read.choices),
     )
-    default = Parameter.empty if required else None
-    return _field(name, Annotated[kind if required else Optional[kind], info], convert, default)  # noqa: UP045
+    return _field(name, field, read, info)
 
 
 def _option(name: str, field: FieldInfo) -> CommandField:
-    kind, convert, metavar, choices = _read(field.annotation)
+    read = _read(field.annotation)
     flag = name.replace("_", "-")
-    declared = (f"--{flag}/--no-{flag}",) if kind is bool else (f"--{flag}",)
-    default = _default_text(field)
     info = typer.Option(
-        *declared,
-        help=f"{field.description}{default}",
-        metavar=metavar,
+        f"--{flag}/--no-{flag}" if read.kind is bool else f"--{flag}",
+        help=_help(field, repeated=_is_list(read.kind)),
+        metavar=read.metavar,
         show_default=False,
-        autocompletion=_completing(choices),
+        autocompletion=_completing(read.choices),
     )
-    annotation = kind if field.is_required() else Optional[kind]  # noqa: UP045
-    return _field(name, Annotated[annotation, info], convert, Parameter.empty if field.is_required() else None)
+    return _field(name, field, read, info)
 
 
-def _field(name: str, annotation: Any, convert: Callable[[Any], Any], default: Any) -> CommandField:
-    return CommandField(name, Parameter(name, Parameter.KEYWORD_ONLY, default=default, annotation=annotation), convert)
+def _field(name: str, field: FieldInfo, read: "_Read", info: Any) -> CommandField:
+    required = field.is_required()
+    kind = read.kind if required else Optional[read.kind]  # noqa: UP045 - typer reads it
+    default = Parameter.empty if required else None
+    parameter = Parameter(name, Parameter.KEYWORD_ONLY, default=default, annotation=Annotated[kind, info])
+    return CommandField(name, parameter, read.convert)
 
 
-def _read(annotation: Any) -> tuple[Any, Callable[[Any], Any], str | None, tuple[str, ...]]:
-    """Tell how typer should read a field: type, conversion, what to show in its place, and what completes it."""
+def _help(field: FieldInfo, *, one_of: Sequence[str] = (), repeated: bool = False) -> str:
+    parts = [field.description or "", f"One of {', '.join(one_of)}." if one_of else ""]
+    parts += ["May be given several times." if repeated else "", _default_text(field)]
+    return " ".join(filter(None, parts))
+
+
+@dataclass(frozen=True, slots=True)
+class _Read:
+    """How typer should read a field: type, conversion, what to show in its place, and what completes it."""
+
+    kind: Any
+    convert: Callable[[Any], Any]
+    metavar: str | None = None
+    choices: tuple[str, ...] = ()
+
+
+def _read(annotation: Any) -> _Read:
     kind = _without_none(annotation)
     choices = _choices(kind)
     if choices:
-        return str, _same, "|".join(choices), choices
+        return _Read(str, _same, "|".join(choices), choices)
     if kind in _PLAIN:
-        return kind, _same, None, ()
+        return _Read(kind, _same, _METAVARS.get(kind))
     if isinstance(kind, type) and issubclass(kind, (*_PLAIN, Path)) and not issubclass(kind, BaseModel):
-        return str, _same, None, ()
+        return _Read(str, _same, "TEXT")
     item = _item(kind)
     if item in (str, int, float):
-        return list[item], list, None, ()  # type: ignore[valid-type]
+        return _Read(list[item], list, _METAVARS[item])  # type: ignore[valid-type]
     if item is not None and _choices(item):
-        return list[str], list, "|".join(_choices(item)), _choices(item)
-    return str, _from_json, "JSON|@FILE", ()
+        return _Read(list[str], list, "|".join(_choices(item)), _choices(item))
+    return _Read(str, _from_json, "JSON|@FILE")
 
 
 def _without_none(annotation: Any) -> Any:
@@ -134,7 +166,7 @@ def _default_text(field: FieldInfo) -> str:
     default = field.default
     if field.is_required() or default in (None, "", (), [], {}) or not isinstance(default, str | int | float):
         return ""
-    return f" [default: {str(default).lower() if isinstance(default, bool) else default}]"
+    return f"[default: {str(default).lower() if isinstance(default, bool) else default}]"
 
 
 def _completing(choices: tuple[str, ...]) -> Callable[[str], list[str]] | None:

@@ -7,11 +7,14 @@ from contextlib import suppress
 from dataclasses import dataclass
 from importlib.metadata import entry_points
 from inspect import Parameter
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from agentstead.cli.routes import NOUNS, PERSON, ROUTES, VERBS, Noun, Route, Verb, default_path
 from agentstead.cli.terminal import Terminal
 from agentstead.config import SERVERS_GROUP
+
+if TYPE_CHECKING:
+    from agentstead.kit import Operation
 
 Run = Callable[[Terminal, Mapping[str, Any]], int]
 
@@ -88,14 +91,13 @@ def _generated(server: str) -> Iterator[Leaf]:
 
     for declaration in declarations(server):
         for operation in map(operation_of, declaration.operations):
-            if not operation.cli:
-                continue
-            for route in routes_of(operation.name):
-                fields = command_fields(operation, fixed=tuple(route.fixed), leading=route.leading)
+            for route in routes_of(operation):
+                fields = command_fields(operation, fixed=tuple(route.fixed), leading=route.leading, item=route.item)
                 run = operation_run(operation, route, fields)
                 yield Leaf(route.path, operation.description, [field.parameter for field in fields], run)
 
 
-def routes_of(operation: str) -> list[Route]:
-    """Return the paths of an operation: those of the table, or its name in two words."""
-    return [route for route in ROUTES if route.operation == operation] or [Route(default_path(operation), operation)]
+def routes_of(operation: "Operation") -> list[Route]:
+    """Return the paths of an operation: those of the table, or its name in two words where it is for the terminal."""
+    named = [route for route in ROUTES if route.operation == operation.name]
+    return named or ([Route(default_path(operation.name), operation.name)] if operation.cli else [])

@@ -27,12 +27,17 @@ class Verb:
 
 @dataclass(frozen=True, slots=True)
 class Route:
-    """An operation under another path: arguments the path stands for, optional fields that are typed without a flag."""
+    """An operation under another path.
+
+    `fixed` are arguments that the path stands for, `leading` fields that are typed without a flag, in this order. Where
+    `item` names a field that takes a list of objects, the fields of one object are typed in its place.
+    """
 
     path: Path
     operation: str
     fixed: Mapping[str, Any] = field(default_factory=dict)
     leading: tuple[str, ...] = ()
+    item: str = ""
 
 
 _VERBS = "agentstead.cli.verbs"
@@ -68,6 +73,7 @@ VERBS: tuple[Verb, ...] = (
 NOUNS: Mapping[str, Noun] = {
     "session": Noun("Durable records of work.", "sessions"),
     "task": Noun("Pieces of work, and the attempts at them.", "sessions"),
+    "pending": Noun("Every open question to a person.", "sessions"),
     "memory": Noun("What was learned, found again with the reason why.", "memory"),
     "skills": Noun("SKILL.md folders, judged and read.", "skills"),
     "permissions": Noun("What agents may do, and why.", "permissions"),
@@ -80,7 +86,19 @@ NOUNS: Mapping[str, Noun] = {
     "untrust": Noun("The end of a person's trust."),
 }
 
-ROUTES: tuple[Route, ...] = ()
+ROUTES: tuple[Route, ...] = (
+    Route(("session", "list"), "session_find"),
+    Route(("session", "record"), "session_record", leading=("session_id", "kind", "text"), item="events"),
+    Route(("task", "add"), "task_save", leading=("title",), item="tasks"),
+    Route(("task", "list"), "task_find"),
+    Route(("task", "show"), "task_get"),
+    Route(("pending", "list"), "desk_view", fixed={"kind": "needs_you"}),
+    Route(("network", "join"), "peer_join"),
+    Route(("network", "peers"), "peer_find"),
+    Route(("network", "send"), "message_send"),
+    Route(("network", "inbox"), "inbox_read"),
+    Route(("network", "ack"), "inbox_ack"),
+)
 
 # Refused to agents and extensions, and to callers that descend from a connected host or from a process of the runner.
 PERSON: frozenset[Path] = frozenset(

@@ -25,7 +25,7 @@ def operation_run(
     """Return what a verb made from an operation does."""
 
     def run(terminal: Terminal, typed: Mapping[str, Any]) -> int:
-        arguments = {**typed_arguments(fields, typed), **route.fixed}
+        arguments = {**typed_arguments(fields, typed, item=route.item), **route.fixed}
         return with_home(terminal, lambda home: _invoke(terminal, home, operation, arguments))
 
     return run

@@ -113,7 +113,7 @@ ASKING = (
         default=(),
         most=64,
         person=True,
-        doc="Client names of hosts whose forms count as a person's answer; `agentstead install` adds its host.",
+        doc="Further client names whose forms count as a person's answer, beside those of `agentstead install`.",
     ),
 )
 

@@ -58,10 +58,10 @@ class Setting:
     def _bounds(self) -> str:
         unit = "" if self.kind in {"int", "float"} else " long"
         if self.most is None:
-            return f", at least {self.least:,g}{unit}"
+            return f", at least {_figure(self.least)}{unit}"
         if self.least is None:
-            return f", at most {self.most:,g}{unit}"
-        return f" from {self.least:,g} to {self.most:,g}{unit}"
+            return f", at most {_figure(self.most)}{unit}"
+        return f" from {_figure(self.least)} to {_figure(self.most)}{unit}"
 
     def accept(self, value: object) -> Any:
         """Return the value in its kind; raise ValueError with what is expected where it does not fit."""
@@ -122,6 +122,10 @@ def _number(text: str, kind: type[int] | type[float]) -> object:
         return kind(text)
     except ValueError:
         return text
+
+
+def _figure(bound: float | None) -> str:
+    return f"{int(bound):,}" if bound is not None and bound == int(bound) else str(bound)
 
 
 def _show(value: object) -> str:
