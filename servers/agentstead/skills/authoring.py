@@ -14,6 +14,7 @@ from agentstead.skills.listing import remark_of
 from agentstead.skills.resolver import Whereabouts, whereabouts
 from agentstead.skills.results import SkillValidated
 from agentstead.skills.roots import Standing, roots_of
+from agentstead.skills.unseen import unseen_in
 from agentstead.skills.validator import Validation, validate_folder
 from agentstead.state import Denied, Invalid
 
@@ -37,7 +38,8 @@ async def skill_validate(
         raise Invalid("tool.invalid_arguments", "Give path or text, and one of them only.", remedy="Nothing was done.")
     if text is not None:
         data = text.encode("utf-8", "surrogatepass")
-        return _shown(Validation(judge(data, folder=folder or _name_in(text), mode=mode)))
+        judged = judge(data, folder=folder or _name_in(data), mode=mode)
+        return _shown(Validation(judged, unseen=unseen_in(data)))
     where = await whereabouts(call, workspace_id=workspace_id)
     base, parts = _below(call, where, Path(path or ""))
     return _shown(await anyio.to_thread.run_sync(partial(validate_folder, base, parts, mode=mode)))
@@ -63,9 +65,9 @@ def _below(call: Call, where: Whereabouts, path: Path) -> tuple[Path, tuple[str,
     )
 
 
-def _name_in(text: str) -> str:
+def _name_in(data: bytes) -> str:
     """Return the name that the text gives itself: without a folder there is nothing to compare it with."""
-    judged = judge(text.encode("utf-8", "surrogatepass"), folder="", mode="lenient")
+    judged = judge(data, folder="", mode="lenient")
     return judged.document.name if judged.document else ""
 
 

