@@ -1,8 +1,8 @@
 """The requested changes: one flat record for every operation, read into a checked `Draft`, or refused as a whole."""
 
 import re
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
@@ -199,6 +199,31 @@ def _check_revision(change: Change, given: set[str], at: _Place) -> None:
         raise at.error("it takes text or edits, not both", "Send one of them.")
     if not given - {"memory_id", "expected_version", "reason"}:
         raise at.error("it changes nothing", "Give what is new: text, edits, title, tags, attributes, validity.")
+
+
+def without_secrets(draft: Draft, redact: Callable[[str], str]) -> Draft:
+    """Return a change whose every text went through `redact`."""
+    return replace(
+        draft,
+        text=None if draft.text is None else redact(draft.text),
+        title=None if draft.title is None else redact(draft.title)[: normal.TITLE_CHARS],
+        tags=None if draft.tags is None else tuple(redact(tag)[:TAG_CHARS] for tag in draft.tags),
+        attributes=None if draft.attributes is None else _redacted(draft.attributes, redact),
+        edits=tuple((old, redact(new)) for old, new in draft.edits),
+        reason=redact(draft.reason),
+    )
+
+
+def _redacted(value: Any, redact: Callable[[str], str]) -> Any:
+    match value:
+        case str():
+            return redact(value)
+        case Mapping():
+            return {name: _redacted(item, redact) for name, item in value.items()}
+        case list():
+            return [_redacted(item, redact) for item in value]
+        case _:
+            return value
 
 
 def check_text(text: str, *, what: str) -> str:
