@@ -6,7 +6,7 @@ Only this package knows where the bytes lie.
 from agentstead.blobs.batch import Batch
 from agentstead.blobs.blobs import Blobs, StoreStats
 from agentstead.blobs.collecting import DEFAULT_GRACE_US, MIN_GRACE_US, Collected
-from agentstead.blobs.durable import sync_path, sync_paths
+from agentstead.blobs.durable import FEW_FILES, sync_file_system, sync_path, sync_paths
 from agentstead.blobs.objects import KINDS, Kind, ObjectKey, ObjectStat, object_id, object_key
 from agentstead.blobs.reading import VerifiedReader
 from agentstead.blobs.roots import Root, Roots
@@ -28,6 +28,7 @@ from agentstead.blobs.verifying import Level, StoreVerified
 __all__ = [
     "DEFAULT_GRACE_US",
     "EMPTY_TREE",
+    "FEW_FILES",
     "KINDS",
     "MAX_NAME_BYTES",
     "MIN_GRACE_US",
@@ -53,6 +54,7 @@ __all__ = [
     "encode_tree",
     "object_id",
     "object_key",
+    "sync_file_system",
     "sync_path",
     "sync_paths",
     "tree_id",

@@ -14,7 +14,7 @@ FEW_FILES: Final = 16
 def sync_paths(paths: Iterable[Path | str], *, within: Path | str) -> None:
     """Make the content of these files or directories durable; `within` is a directory on their file system."""
     chosen = list(paths)
-    if len(chosen) > FEW_FILES and _sync_file_system(within):
+    if len(chosen) > FEW_FILES and sync_file_system(within):
         return
     for path in chosen:
         sync_path(path)
@@ -29,7 +29,8 @@ def sync_path(path: Path | str) -> None:
         os.close(descriptor)
 
 
-def _sync_file_system(directory: Path | str) -> bool:
+def sync_file_system(directory: Path | str) -> bool:
+    """Make everything on a directory's file system durable in one call; false where the system has none."""
     if not sys.platform.startswith("linux"):
         return False
     descriptor = os.open(directory, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
