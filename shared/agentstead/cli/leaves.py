@@ -70,18 +70,9 @@ def _written(verb: Verb) -> Leaf:
     parameters = list(inspect.signature(fn, eval_str=True).parameters.values())[1:]
 
     def run(terminal: Terminal, typed: Mapping[str, Any]) -> int:
-        if verb.path in PERSON:
-            from agentstead.cli.person import refuse_agents
-
-            refuse_agents(terminal, verb.path)
         return fn(terminal, **typed) or 0
 
-    return Leaf(verb.path, _help(verb, fn), parameters, run, hidden=verb.hidden)
-
-
-def _help(verb: Verb, fn: Callable[..., Any]) -> str:
-    text = inspect.cleandoc(fn.__doc__ or verb.help)
-    return f"{text}\n\n{_FOR_PERSONS}" if verb.path in PERSON else text
+    return _leaf(verb.path, inspect.cleandoc(fn.__doc__ or verb.help), parameters, run, hidden=verb.hidden)
 
 
 def _generated(server: str) -> Iterator[Leaf]:
@@ -94,7 +85,21 @@ def _generated(server: str) -> Iterator[Leaf]:
             for route in routes_of(operation):
                 fields = command_fields(operation, fixed=tuple(route.fixed), leading=route.leading, item=route.item)
                 run = operation_run(operation, route, fields)
-                yield Leaf(route.path, operation.description, [field.parameter for field in fields], run)
+                yield _leaf(route.path, operation.description, [field.parameter for field in fields], run)
+
+
+def _leaf(path: tuple[str, ...], text: str, parameters: Sequence[Parameter], run: Run, *, hidden: bool = False) -> Leaf:
+    """Make a leaf; what is for a person refuses others before anything else happens."""
+    if path not in PERSON:
+        return Leaf(path, text, parameters, run, hidden)
+
+    def guarded(terminal: Terminal, typed: Mapping[str, Any]) -> int:
+        from agentstead.cli.person import refuse_agents
+
+        refuse_agents(terminal, path)
+        return run(terminal, typed)
+
+    return Leaf(path, f"{text}\n\n{_FOR_PERSONS}", parameters, guarded, hidden)
 
 
 def routes_of(operation: "Operation") -> list[Route]:

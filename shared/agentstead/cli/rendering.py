@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, TextIO
+from typing import Any, Literal, TextIO
 
 from agentstead.cli.plain import is_simple, one_line, shown
 
@@ -38,7 +38,8 @@ def print_rich(result: Mapping[str, Any], stream: TextIO, *, colour: bool) -> No
     from rich.table import Table
     from rich.text import Text
 
-    console = Console(file=stream, no_color=not colour, highlight=False, markup=False, emoji=False)
+    system: Literal["auto"] | None = "auto" if colour else None
+    console = Console(file=stream, color_system=system, highlight=False, markup=False, emoji=False)
     for part in _parts(result, 0):
         indent = (0, 0, 0, len(_GAP) * part.depth)
         if isinstance(part, Heading):

@@ -67,6 +67,8 @@ VERBS: tuple[Verb, ...] = (
     Verb(("home", "token"), f"{_VERBS}.home:token", "Show or renew the home's HTTP token."),
     Verb(("trust", "host"), f"{_VERBS}.trust:trust", "Trust a host."),
     Verb(("untrust", "host"), f"{_VERBS}.trust:end_trust", "End the trust in a host."),
+    Verb(("trust", "workspace"), f"{_VERBS}.trust_workspace:trust", "Trust the skills of a workspace."),
+    Verb(("untrust", "workspace"), f"{_VERBS}.trust_workspace:end_trust", "End the trust in a workspace's skills."),
     Verb(("reference",), f"{_VERBS}.reference:reference", "Write the reference pages.", hidden=True),
 )
 
@@ -93,6 +95,8 @@ ROUTES: tuple[Route, ...] = (
     Route(("task", "list"), "task_find"),
     Route(("task", "show"), "task_get"),
     Route(("pending", "list"), "desk_view", fixed={"kind": "needs_you"}),
+    Route(("skills", "disable"), "skill_switch", fixed={"enabled": False}, leading=("selector",)),
+    Route(("skills", "enable"), "skill_switch", fixed={"enabled": True}, leading=("selector",)),
     Route(("network", "join"), "peer_join"),
     Route(("network", "peers"), "peer_find"),
     Route(("network", "send"), "message_send"),
@@ -109,6 +113,9 @@ PERSON: frozenset[Path] = frozenset(
         ("home", "token"),
         ("trust", "host"),
         ("untrust", "host"),
+        ("trust", "workspace"),
+        ("untrust", "workspace"),
+        ("skills", "enable"),
     }
 )
 

@@ -12,7 +12,7 @@ from agentstead.cli.person import principal_of
 from agentstead.cli.routes import Route
 from agentstead.cli.terminal import Terminal
 from agentstead.kit import ENVIRONMENT, Context, Home, Operation, invoke
-from agentstead.state import ORIGIN, Origin, PendingAnswer
+from agentstead.state import ORIGIN, Origin
 
 T = TypeVar("T")
 
@@ -58,13 +58,13 @@ def as_person(use: Callable[[Home], Awaitable[T]]) -> Callable[[Home], Awaitable
 
 
 async def _invoke(terminal: Terminal, home: Home, operation: Operation, arguments: Mapping[str, Any]) -> int:
-    result, replayed = await invoke(home, operation, arguments, _context(terminal, home))
+    result, replayed = await invoke(home, operation, arguments, _context(terminal))
     shown = result.model_dump(mode="json")
     terminal.show({**shown, "replayed": True} if replayed else shown)
     return outcome(operation.name, shown)
 
 
-def _context(terminal: Terminal, home: Home) -> Context:
+def _context(terminal: Terminal) -> Context:
     """Say who calls: the person of this home, from this directory."""
     principal = principal_of(terminal)
     environ = {name: os.environ[name] for name in ENVIRONMENT if name in os.environ}
@@ -76,12 +76,7 @@ def _context(terminal: Terminal, home: Home) -> Context:
             of = f"/{total:g}" if total is not None else ""
             terminal.note(f"{done:g}{of} {text}")
 
-    async def ask(pending: PendingAnswer) -> bool:
-        from agentstead.cli.verbs.answer import ask_here
-
-        return await ask_here(terminal, home, principal, pending)
-
-    return Context(principal, cwd=_directory(), environ=environ, report=report, ask=ask)
+    return Context(principal, cwd=_directory(), environ=environ, report=report)
 
 
 def _directory() -> Path | None:

@@ -55,19 +55,6 @@ def answer_question(
     return DONE if settled.state == "allowed" else FAILED
 
 
-async def ask_here(terminal: Terminal, home: Home, principal: Principal, pending: PendingAnswer) -> bool:
-    """Put the question that stops a command to the person who typed it; return whether it is answered now."""
-    approval_id = str(pending.details.get("approval_id", ""))
-    if not approval_id or terminal.is_json or principal.proof != "terminal":
-        return False
-    asked = await home.state.read(get_approval, approval_id)
-    chosen = _asked(terminal, asked.summary, asked.options)
-    if not chosen:
-        return False
-    await as_person(lambda home: _record(terminal, home, principal, approval_id, chosen))(home)
-    return True
-
-
 async def _record(
     terminal: Terminal,
     home: Home,
