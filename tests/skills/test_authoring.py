@@ -59,6 +59,11 @@ async def test_a_folder_that_cannot_be_used_says_why(
     assert found.refused == "SKILL.md holds characters that nobody sees: U+200B (zero_width) in line 5."
 
 
+def make_pipe(path: Path) -> None:
+    path.mkdir()
+    os.mkfifo(path / "SKILL.md")
+
+
 @pytest.mark.parametrize(
     ("make", "code"),
     [
@@ -66,7 +71,7 @@ async def test_a_folder_that_cannot_be_used_says_why(
         (lambda path: path.write_text("x"), "file.not_directory"),
         (lambda path: path.mkdir(), "file.missing"),
         (lambda path: (path / "SKILL.md").mkdir(parents=True), "file.missing"),
-        (lambda path: [path.mkdir(), os.mkfifo(path / "SKILL.md")], "file.missing"),
+        (make_pipe, "file.missing"),
     ],
 )
 async def test_what_is_no_skill_folder_is_said(

@@ -72,6 +72,17 @@ def consent(answer: Answer = Answer.YES, *, tree_id: str = TREE.tree_id, digest:
             (),
         ),
         (candidate(Origin.WORKSPACE), Known(trust=TrustMode.ALL, asks=ASKS), Ruling.SERVED, ()),
+        (
+            candidate(Origin.WORKSPACE),
+            Known(
+                trust=TrustMode.CONTENT,
+                asks=ASKS,
+                trusted=frozenset({OTHER.tree_id}),
+                trusted_folders=frozenset({candidate(Origin.WORKSPACE).shown}),
+            ),
+            Ruling.NEEDS_CONSENT,
+            ("content_changed_since_consent",),
+        ),
         (candidate(), Known(switched_off=frozenset({"skill:user:tides"})), Ruling.DISABLED, ("disabled_by_user",)),
         (candidate(Origin.MANAGED), Known(switched_off=frozenset({"skill:managed:tides"})), Ruling.SERVED, ()),
         (candidate(Origin.BUNDLED), Known(shipped=SHIPPED), Ruling.SERVED, ()),

@@ -13,7 +13,7 @@ from agentstead.sessions.service import session_close, session_open
 from agentstead.skills import activations
 from agentstead.skills.activations import files_of
 from agentstead.skills.service import skill_activate, skill_deactivate, skill_explain, skill_list, skill_read
-from agentstead.skills.trusting import Trusted, trust_skills
+from agentstead.skills.trusting import Trusted, trust_skills, untrust_skills
 from agentstead.state import AgentsteadError, PendingAnswer, SimulatedClock
 
 pytestmark = pytest.mark.anyio
@@ -352,7 +352,7 @@ async def test_an_activation_ends_when_its_skill_is_no_longer_served(
     await trust(home, project)
     active = await invoke(home, skill_activate, principal=HOST, cwd=project, name="tides")
     read = {"principal": HOST, "cwd": project, "activation_id": active.activation_id, "path": "SKILL.md"}
-    await home.state.write(lambda tx: tx.execute("UPDATE policy_trust SET revoked_at = 1"))
+    assert await untrust_skills(Call(home, PERSON, cwd=project), workspace_id=None) == [".claude/skills/tides"]
     assert await code_of(invoke(home, skill_read, **read)) == "activation.ended"
     await trust(home, project)
     active = await invoke(home, skill_activate, principal=HOST, cwd=project, name="tides")

@@ -123,6 +123,7 @@ def _known(reading: Reading, standing: Standing, *, asks: Mapping[Origin, bool],
     return Known(
         trust=trust.mode,
         trusted=trust.trees,
+        trusted_folders=trust.folders,
         consents=consents_of(reading),
         switched_off=switched_off(reading, standing.workspace_id),
         shipped=SHIPPED,

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
+from pathlib import Path
 from typing import Final
 
 from agentstead.skills.candidates import Candidate, Origin
@@ -57,13 +58,14 @@ class Consent:
 class Known:
     """What is known beside the files.
 
-    Trust in the workspace's skills and its tree ids, consents by origin key with the newest first, selectors that are
-    switched off, the tree ids with which bundled skills were shipped by name, the names of this platform, the tools
-    that exist, and whether an origin asks for consent.
+    Trust in the workspace's skills, the tree ids and the folders it was given to, consents by origin key with the
+    newest first, selectors that are switched off, the tree ids with which bundled skills were shipped by name, the
+    names of this platform, the tools that exist, and whether an origin asks for consent.
     """
 
     trust: TrustMode = TrustMode.NONE
     trusted: frozenset[str] = frozenset()
+    trusted_folders: frozenset[Path] = frozenset()
     consents: Mapping[str, tuple[Consent, ...]] = field(default_factory=dict)
     switched_off: frozenset[str] = frozenset()
     shipped: Mapping[str, str] = field(default_factory=dict)
@@ -155,6 +157,8 @@ def _needs_consent(candidate: Candidate, known: Known) -> tuple[str, ...]:
     if candidate.origin is Origin.WORKSPACE and known.trust is TrustMode.ALL:
         return ()
     consents = known.consents.get(candidate.origin_key, ())
+    if not consents and candidate.shown in known.trusted_folders:
+        return ("content_changed_since_consent",)
     return _missing_consent(consents, tree_id, candidate.capability_digest)
 
 
@@ -194,7 +198,7 @@ def _fix(candidate: Candidate, ruling: Ruling, holder: Candidate | None) -> str:
         case Ruling.UNTRUSTED:
             return "A person runs `agentstead trust workspace --skills content` in this workspace."
         case Ruling.DISABLED:
-            return f"A person switches it on: `agentstead skills enable {candidate.name}`."
+            return f"A person switches it on: `agentstead skills enable {candidate.selector}`."
         case Ruling.BLOCKED:
             return _unblock(candidate)
         case Ruling.INACTIVE:

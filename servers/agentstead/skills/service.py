@@ -3,7 +3,7 @@
 from agentstead.skills.authoring import skill_validate
 from agentstead.skills.finding import skill_explain, skill_list
 from agentstead.skills.switching import skill_switch
-from agentstead.skills.trusting import Trusted, trust_skills
+from agentstead.skills.trusting import Trusted, trust_skills, untrust_skills
 from agentstead.skills.using import skill_activate, skill_deactivate, skill_read
 
 __all__ = [
@@ -16,4 +16,5 @@ __all__ = [
     "skill_switch",
     "skill_validate",
     "trust_skills",
+    "untrust_skills",
 ]

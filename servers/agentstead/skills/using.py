@@ -108,7 +108,7 @@ def _check_person(call: Call, found: Ruled) -> None:
         raise Denied(
             "skill.user_only",
             f"{found.candidate.qualified_name} may be activated by a person only, its author says.",
-            remedy=f"A person runs `agentstead skill activate --name {found.candidate.name}`.",
+            remedy=f"A person runs `agentstead skills activate {found.candidate.qualified_name}`.",
         )
 
 

@@ -9,6 +9,7 @@ from agentstead.cli.exits import DENIED, DONE, FAILED, PENDING
 _OUTCOMES: Mapping[str, tuple[str, Mapping[str, int]]] = {
     "permission_check": ("verdict", {"allow": DONE, "ask": PENDING, "deny": DENIED}),
     "check_run": ("outcome", {"pass": DONE, "fail": FAILED}),
+    "skill_validate": ("valid", {"True": DONE, "False": FAILED}),
 }
 
 

@@ -95,6 +95,7 @@ ROUTES: tuple[Route, ...] = (
     Route(("task", "list"), "task_find"),
     Route(("task", "show"), "task_get"),
     Route(("pending", "list"), "desk_view", fixed={"kind": "needs_you"}),
+    Route(("skills", "validate"), "skill_validate", leading=("path",)),
     Route(("skills", "disable"), "skill_switch", fixed={"enabled": False}, leading=("selector",)),
     Route(("skills", "enable"), "skill_switch", fixed={"enabled": True}, leading=("selector",)),
     Route(("network", "join"), "peer_join"),
