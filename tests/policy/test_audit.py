@@ -31,7 +31,7 @@ async def test_a_decision_is_found_with_everything_that_led_to_it(
     assert recorded.entry is not None
     (access,) = recorded.entry["accesses"]
     assert access["text"] == "action workspace.promote"
-    assert access["rules"] == [{"id": "no", "layer": "user", "file": "mine.toml", "line": 2}]
+    assert access["rules"] == [{"id": "no", "layer": "user", "effect": "deny", "file": "mine.toml", "line": 2}]
     assert access["layers"]["user"] == "deny"
     assert recorded.entry["door"] == "own"
     assert len(recorded.entry["input_digest"]) == 64

@@ -5,8 +5,7 @@ ticket = await enforcement.enter(CallFacts(...))   # or Denied / PendingAnswer
 await enforcement.settle(ticket, completed=True)   # only has work where ticket.needs_settling
 """
 
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from pathlib import Path
 
 from agentstead.config import Settings
@@ -23,7 +22,7 @@ from agentstead.policy.model import ESCALATED, CallFacts, Decision, action_hash
 from agentstead.policy.question import Question, call_text, question
 from agentstead.policy.refusals import lost, pending, refusal
 from agentstead.policy.ticket import PassedBy, Ticket
-from agentstead.state import ORIGIN, Denied, Origin, Reading, State, Tx
+from agentstead.state import Denied, Reading, State, Tx, acting
 
 # they answer only to deny rules: asking never needs asking
 ASKING_ACTIONS = frozenset(
@@ -69,10 +68,27 @@ class Enforcement:
             raise await self._refused(known, decision, "denied")
         return await self._ask(known, decision)
 
+    def look(self, reading: Reading, call: CallFacts) -> tuple[Decision, Known]:
+        """Return what would be decided about `call` now, with the grant that would answer it; nothing is recorded."""
+        decision = self.decide(call)
+        return decision, look(reading, self._state.refs, call, decision)
+
+    def ask(self, tx: Tx, call: CallFacts) -> Approval | None:
+        """Ask ahead about a call inside a transaction; None where it needs no answer now, or is denied.
+
+        Raises `Denied` while a person's no to this very call is fresh, `Exhausted` where too many questions wait.
+        """
+        decision, known = self.look(tx, call)
+        if decision.verdict != "ask" or known.grant is not None or _passes(call, decision):
+            return None
+        if known.latest is not None:
+            subjects.refuse_fresh_denial(known.latest, call.now_us)
+        return self._store_question(tx, known, decision)
+
     async def settle(self, ticket: Ticket, *, completed: bool) -> None:
         """Record how an approved or escalated call ended; spends a ticket whose body made no mutation."""
         if ticket.needs_settling:
-            with _acting(ticket.call.principal):
+            with acting(ticket.call.principal.text):
                 await self._state.write(_settle, ticket, completed=completed)
 
     async def question(self, approval_id: str, principal: Principal) -> Question | None:
@@ -91,7 +107,7 @@ class Enforcement:
         uses: int | None = None,
     ) -> Approval:
         """Record a person's answer; see `answers.answer` for who may and what is refused."""
-        with _acting(by):
+        with acting(by.text):
             return await self._state.write(
                 answers.answer,
                 approval_id,
@@ -120,7 +136,7 @@ class Enforcement:
         expires_s: int = subjects.TTL_S,
     ) -> str:
         """Return the id of an allowed approval of exactly this subject; raises `PendingAnswer` or `Denied`."""
-        with _acting(asker):
+        with acting(asker.text):
             approval = await self._state.write(
                 subjects.subject_ask,
                 kind,
@@ -190,7 +206,7 @@ class Enforcement:
             subjects.refuse_fresh_denial(known.latest, call.now_us)
         if self._settings.text("permissions.headless") == "deny":
             raise await self._refused(known, decision, "headless", notes=("headless",))
-        with _acting(call.principal):
+        with acting(call.principal.text):
             approval = await self._state.write(self._store_question, known, decision)
         raise pending(approval, f"{call.tool} needs a person's answer ({', '.join(decision.reasons)})")
 
@@ -233,7 +249,7 @@ class Enforcement:
         """Record a refusal; return its error."""
         grant_id = known.grant.id if known.grant is not None and decision.verdict == "ask" else ""
         judged = Judged(known.call, decision, known.keys.exact, outcome, "", grant_id, notes)
-        with _acting(known.call.principal):
+        with acting(known.call.principal.text):
             decision_id = await self._state.write(_record_refusal, judged, self.layers.current().files, known.latest)
         return refusal(judged, decision_id)
 
@@ -271,13 +287,3 @@ def _record_refusal(tx: Tx, judged: Judged, files: Sequence[LayerFile], latest: 
     if judged.decision.verdict == "deny" and latest is not None and latest.state == "pending":
         approvals.move(tx, latest, "supersede")
     return audit.record(tx, judged, files)
-
-
-@contextmanager
-def _acting(principal: Principal) -> Iterator[None]:
-    """Have the changes inside recorded as caused by this principal."""
-    token = ORIGIN.set(Origin(principal.text, ORIGIN.get().trace_id))
-    try:
-        yield
-    finally:
-        ORIGIN.reset(token)

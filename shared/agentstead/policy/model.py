@@ -51,7 +51,7 @@ class CallFacts:
     `action` and `risk` come from the operation's descriptor (for a tool of several actions: from its arguments).
     `arguments` are the validated ones, the very object that the body receives. `asks="subject"`: the body opens its own
     subject approval, so an ask verdict lets it run. `now_us` is the home clock's time. `workspace_name` is what the
-    caller's environment names, where neither `workspace_id` nor an argument does.
+    caller's environment names, where neither `workspace_id` nor an argument does. `why` is the caller's own word.
     """
 
     server: str
@@ -70,6 +70,7 @@ class CallFacts:
     cwd: str = ""
     labels: frozenset[str] = frozenset()
     definition_digest: str = ""
+    why: str = ""
 
     def input_digest(self) -> str:
         """Return the SHA-256 of the canonical JSON of the arguments."""
@@ -125,7 +126,9 @@ class Ruled:
             "origin": self.access.origin,
             "verdict": self.verdict,
             "reasons": list(self.reasons),
-            "rules": [{"id": r.id, "layer": r.layer, "file": r.file, "line": r.line} for r in self.rules],
+            "rules": [
+                {"id": r.id, "layer": r.layer, "effect": r.effect, "file": r.file, "line": r.line} for r in self.rules
+            ],
             "layers": {layer: spoken.get(layer, "none") for layer in LAYERS},
             "grant_id": self.grant_id or None,
         }

@@ -56,6 +56,8 @@ def call_text(
     if workspace:
         lines.append(f"In workspace {visible(workspace)}.")
     lines.extend(_arguments(call.arguments, redact))
+    if call.why:
+        lines.append(f"It says why: {visible(redact(call.why), most=500)}")
     lines.extend(_why(decision))
     lines.extend(_difference(decision, before))
     return bounded([*lines, *_answers(options)])

@@ -1,0 +1,1 @@
+"""The dialects in which hosts ask about their own tools."""
