@@ -312,7 +312,7 @@ async def test_leases_that_ran_out_while_nobody_watched_are_lost_at_start(
     await save({"title": "A"})
     packet = await claim(lease_seconds=30)
     clock.advance(seconds=31)
-    await service.start(home)
+    await service.sweep(home)
     assert (await home.state.read(runs.get, packet.run_id)).state == "lost"
 
 

@@ -33,7 +33,7 @@ def edit(path: Path, sql: str, *, without: str = "") -> None:
 
 
 async def test_each_entry_names_who_and_under_which_trace(state: State) -> None:
-    token = ORIGIN.set(Origin("host:claude", "a" * 32))
+    token = ORIGIN.set(Origin("host:claude", f"00-{'a' * 32}-{'b' * 16}-01"))
     await state.write(note, {"n": 1})
     ORIGIN.reset(token)
     (entry,) = await state.read(Reading.entries, 0)

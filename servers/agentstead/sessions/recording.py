@@ -50,7 +50,14 @@ class EventInput(BaseModel):
     path: str | None = Field(default=None, max_length=4096)
 
 
-@operation("session_open", action="sessions.session_open", risk="write", title="Open a session", idempotent=True)
+@operation(
+    "session_open",
+    action="sessions.session_open",
+    risk="write",
+    title="Open a session",
+    idempotent=True,
+    starts_work=True,
+)
 async def session_open(
     call: Call,
     *,

@@ -8,8 +8,10 @@ import json
 import sqlite3
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Protocol
 
+from agentstead import telemetry
 from agentstead.sessions.machines import PRIORITIES, RUN, OwnerKind, Pool, Priority, RunState, step
 from agentstead.state import (
     NotFound,
@@ -18,13 +20,14 @@ from agentstead.state import (
     Repair,
     Tx,
 )
+from agentstead.telemetry import names
 
 SWEEP = 100
 
 COLUMNS = (
     "id, workspace_id, owner_kind, owner_id, attempt, previous_id, pool, state, required_caps, priority, queued_at, "
     "session_id, worker, fence, lease_hash, lease_until, lease_s, phase_note, result, summary, failure_class, proof, "
-    "ended_at, version"
+    "ended_at, traceparent, version"
 )
 _BY_ID = f"SELECT {COLUMNS} FROM runs WHERE id = :id"
 _OF_OWNER = f"""
@@ -40,12 +43,14 @@ _INSERT = """
 INSERT INTO runs (
     id, workspace_id, owner_kind, owner_id, attempt, previous_id, pool, state, required_caps, priority, queued_at,
     session_id, worker, fence, lease_hash, lease_until, lease_s, renewed_at, phase_note, packet_blob, result_blob,
-    result, summary, failure_class, failure_signature, proof, late, budget_id, starve_cycles, ended_at, version
+    result, summary, failure_class, failure_signature, proof, late, budget_id, starve_cycles, traceparent, ended_at,
+    version
 )
 VALUES (
     :id, :workspace, :kind, :owner, :attempt, :previous, :pool, 'queued', :caps, :priority, :now,
     '', '', 0, NULL, NULL, 0, NULL, '', '', '',
-    '', '', '', '', '', 0, '', 0, NULL, 1
+    '', '', '', '', '', 0, '', 0, :traceparent, NULL,
+    1
 )
 """
 _RENEW = """
@@ -108,6 +113,7 @@ class Run:
     failure_class: str
     proof: str
     ended_at: int | None
+    traceparent: str
     version: int
 
 
@@ -197,6 +203,7 @@ def enqueue(
         pool=pool,
         caps=json.dumps(sorted(capabilities)),
         priority=PRIORITIES[priority],
+        traceparent=tx.traceparent,
         now=tx.now_us,
     )
     tx.journal("sessions.run.queued", subject=run_id, workspace=workspace, body={"kind": kind, "owner": owner_id})
@@ -255,6 +262,11 @@ def sweep(tx: Tx) -> int:
     return len(expired)
 
 
+def is_any_overdue(reading: Reading) -> bool:
+    """Tell whether a lease ran out; a look without a write."""
+    return bool(reading.all(_EXPIRED, now=reading.now_us, most=1))
+
+
 def look_run(reading: Reading, ref: str) -> RefFacts | None:
     """Answer `state.refs` for `run_` ids."""
     row = reading.one(_BY_ID, id=ref)
@@ -278,6 +290,8 @@ REPAIR = Repair(
 def follow(tx: Tx, run_id: str, happened: str, body: Mapping[str, Any]) -> Run:
     """Write a run's journal entry and let its owner follow; return the run as it is now."""
     run = get(tx, run_id)
+    if run.ended_at is not None:
+        tx.after_commit(partial(_trace, run))
     tx.journal(f"sessions.run.{happened}", subject=run.id, workspace=run.workspace_id, body=body)
     _OWNERS[run.owner_kind].settled(tx, run)
     return run
@@ -288,3 +302,21 @@ def to_run(row: sqlite3.Row) -> Run:
     fields = {name: row[name] for name in row.keys() if name != "ref"}  # noqa: SIM118 - a Row iterates its values
     fields["required_caps"] = tuple(json.loads(row["required_caps"]))
     return Run(**fields)
+
+
+def _trace(run: Run) -> None:
+    """Show a run that ended as a span that links back to the call which asked for it."""
+    attributes: telemetry.Attributes = {
+        names.RUN_ID: run.id,
+        names.RUN_OWNER: run.owner_kind,
+        names.RUN_STATE: run.state,
+        names.ATTEMPT: run.attempt,
+    }
+    telemetry.finished(
+        names.RUN,
+        attributes,
+        asked_by=run.traceparent,
+        start_us=run.queued_at,
+        end_us=run.ended_at or run.queued_at,
+        failed=run.state in ("failed", "lost"),
+    )

@@ -134,6 +134,7 @@ SERVER = ServerDeclaration(
     repairs=(runs.REPAIR,),
     roots={"sessions.events": "SELECT 'blob' AS kind, blob AS id FROM events WHERE blob IS NOT NULL"},
     changes=service.changes,
-    startup=service.start,
+    startup=service.sweep,
+    sweep=service.sweep,
     verify=service.verify,
 )

@@ -27,7 +27,7 @@ __all__ = [
     "session_find",
     "session_open",
     "session_record",
-    "start",
+    "sweep",
     "task_cancel",
     "task_claim",
     "task_find",
@@ -41,10 +41,10 @@ __all__ = [
 _PREFIXES = {"ses_": "session", "tsk_": "task", "run_": "run"}
 
 
-async def start(home: Home) -> None:
-    """Declare lost every lease that ran out while nobody watched."""
-    while await home.state.write(runs.sweep) == runs.SWEEP:
-        continue
+async def sweep(home: Home) -> None:
+    """Declare lost every lease that ran out, so that its work is taken up again."""
+    while await home.state.read(runs.is_any_overdue):
+        await home.state.write(runs.sweep)
 
 
 async def verify(home: Home) -> list[str]:

@@ -85,7 +85,9 @@ class BlockInput(BaseModel):
     reason: str = Field(min_length=1, max_length=4096)
 
 
-@operation("task_save", action="sessions.task_save", risk="write", title="Save tasks", idempotent=True)
+@operation(
+    "task_save", action="sessions.task_save", risk="write", title="Save tasks", idempotent=True, starts_work=True
+)
 async def task_save(
     call: Call,
     *,
@@ -112,7 +114,9 @@ async def task_save(
     return TasksSaved(tasks=saved, order=order, dry_run=dry_run, workspace=workspace_used(place))
 
 
-@operation("task_claim", action="sessions.task_claim", risk="write", title="Claim work", idempotent=False)
+@operation(
+    "task_claim", action="sessions.task_claim", risk="write", title="Claim work", idempotent=False, starts_work=True
+)
 async def task_claim(
     call: Call,
     *,

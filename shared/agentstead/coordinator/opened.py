@@ -3,17 +3,20 @@
 import logging
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
 import anyio
 from mcp.server.lowlevel import Server
 
+from agentstead import telemetry
 from agentstead.coordinator.suitability import clock_warning
 from agentstead.identity import check_token, home_token
 from agentstead.kit.changes import ChangeHub
 from agentstead.kit.declaration import ServerDeclaration
 from agentstead.kit.home import Home
+from agentstead.kit.housekeeping import keep_house
 from agentstead.kit.http import TokenKind
 from agentstead.kit.mcp_server import build
 from agentstead.runner import end_left_overs
@@ -80,6 +83,7 @@ class OpenHome:
 @asynccontextmanager
 async def open_home(path: Path, *, lock: HomeLock | None, only: str) -> AsyncIterator[OpenHome]:
     """Open a home and follow its changes; with `lock`, what a crash left is repaired first."""
+    stop_telemetry = telemetry.start(version=version("agentstead"))
     home = await Home.open(path, lock=lock)
     try:
         if lock is not None:
@@ -91,7 +95,10 @@ async def open_home(path: Path, *, lock: HomeLock | None, only: str) -> AsyncIte
         hub = ChangeHub(home.servers)
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(hub.follow, home.state)
+            if lock is not None:
+                tasks.start_soon(keep_house, home)
             yield OpenHome(home, hub, only=only, warnings=(warning,) if warning else ())
             tasks.cancel_scope.cancel()
     finally:
         await home.close()
+        await anyio.to_thread.run_sync(stop_telemetry)

@@ -3,13 +3,14 @@
 import inspect
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
+from functools import wraps
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar
 
 from pydantic import TypeAdapter
 
 from agentstead.kit.places import resolve_workspace
-from agentstead.state import ORIGIN, KeyUse, Origin, Reading, Tx, once
+from agentstead.state import KeyUse, Reading, Tx, once
 
 if TYPE_CHECKING:
     from agentstead.identity import Principal, WorkspaceFacts
@@ -39,7 +40,6 @@ class Call:
     arguments: Mapping[str, Any] = field(default_factory=dict)
     cwd: Path | None = None
     environ: Mapping[str, str] = field(default_factory=dict)
-    trace_id: str = ""
     operation: str = ""
     key: str | None = None
     arguments_sha256: str = ""
@@ -58,12 +58,13 @@ class Call:
         Each `write` of one call is a step of its key: a repeated call finds each step's stored result, so what `fn`
         returns must be JSON-able by its return annotation.
         """
-        step, self._step = self._step, self._step + 1
-        token = ORIGIN.set(Origin(self.principal.text, self.trace_id))
-        try:
-            result, replayed = await self.home.state.write(self._once, step, lambda tx: fn(tx, *args, **kwargs), fn)
-        finally:
-            ORIGIN.reset(token)
+        number, self._step = self._step, self._step + 1
+
+        @wraps(fn)
+        def step(tx: Tx) -> tuple[T, bool]:
+            return self._once(tx, number, fn, lambda tx: fn(tx, *args, **kwargs))
+
+        result, replayed = await self.home.state.write(step)
         self.replayed = self.replayed or replayed
         return result
 
@@ -104,7 +105,7 @@ class Call:
         """Count steps from the first again: the body runs once more after a person answered."""
         self._step = 0
 
-    def _once(self, tx: Tx, step: int, run: Callable[[Tx], T], fn: Callable[..., T]) -> tuple[T, bool]:
+    def _once(self, tx: Tx, step: int, fn: Callable[..., T], run: Callable[[Tx], T]) -> tuple[T, bool]:
         if self.key is None:
             return self._run(tx, run), False
         use = KeyUse(self.principal.text, self.operation, self.key, self.arguments_sha256, step)

@@ -81,8 +81,9 @@ async def _nothing(_home: "Home") -> None:
 class ServerDeclaration:
     """One server: its operations and toolsets, its resources and prompts, and what it adds to the state library.
 
-    `changes` names the resource URIs that a journal entry changed. `startup` runs once where the home's lock is held.
-    `roots` are queries that yield the blob ids it holds, `verify` returns what is wrong with its own records.
+    `changes` names the resource URIs that a journal entry changed. `startup` runs once where the home's lock is held,
+    and `sweep` there again and again. `roots` are queries that yield the blob ids it holds; `verify` returns what is
+    wrong with its own records.
     """
 
     name: str
@@ -99,6 +100,7 @@ class ServerDeclaration:
     roots: Mapping[str, str] = field(default_factory=dict)
     changes: Callable[[Entry], Iterable[str]] = _no_changes
     startup: Callable[["Home"], Awaitable[None]] = _nothing
+    sweep: Callable[["Home"], Awaitable[None]] = _nothing
     verify: Callable[["Home"], Awaitable[Sequence[str]]] | None = None
 
     @cached_property

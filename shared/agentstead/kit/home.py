@@ -1,12 +1,14 @@
 """One opened home: the state library, the blobs, the settings and the policy, as every service gets them."""
 
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
 from functools import cached_property
 from importlib.metadata import version
 from pathlib import Path
+from typing import Any
 
-from agentstead import identity, policy, runner
+from agentstead import identity, policy, runner, telemetry
 from agentstead.blobs import Blobs
 from agentstead.config import Settings
 from agentstead.kit.declaration import ServerDeclaration, declarations
@@ -14,6 +16,7 @@ from agentstead.kit.keys import read_key
 from agentstead.policy import Enforcement
 from agentstead.policy.redact import Redactor
 from agentstead.state import Clock, HomeLock, Repair, State, SystemClock, Unavailable, repair_all
+from agentstead.telemetry import names
 
 VARIABLE = "AGENTSTEAD_HOME"
 FOLDERS = ("keys", "logs", "forks")
@@ -47,6 +50,7 @@ class Home:
         # Set by the coordinator: services that take on work refuse with `coordinator.draining`.
         self.draining = False
         self.enforcement = Enforcement(state, path, settings=settings)
+        state.observe = _observe
 
     @classmethod
     async def open(
@@ -115,6 +119,11 @@ class Home:
         await repair_all(self.state, repairs)
         for server in self.servers:
             await server.startup(self)
+
+
+def _observe(fn: Callable[..., Any]) -> AbstractContextManager[None]:
+    """Show a write as a span that names its transaction function."""
+    return telemetry.span(names.TRANSACTION, {names.FUNCTION: getattr(fn, "__qualname__", "")})
 
 
 _SHARED = (identity.MIGRATIONS, policy.MIGRATIONS, runner.MIGRATIONS)

@@ -5,13 +5,15 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from agentstead import telemetry
 from agentstead.identity import Principal
 from agentstead.kit.arguments import Arguments, read_arguments
 from agentstead.kit.call import Call, Progress, _silent
 from agentstead.kit.operation import Operation
 from agentstead.kit.result import Result
 from agentstead.policy import CallFacts
-from agentstead.state import PendingAnswer
+from agentstead.state import PendingAnswer, Unavailable, acting
+from agentstead.telemetry import names
 
 if TYPE_CHECKING:
     from agentstead.kit.home import Home
@@ -36,7 +38,7 @@ class Context:
     principal: Principal
     cwd: Path | None = None
     environ: Mapping[str, str] = field(default_factory=dict)
-    trace_id: str = ""
+    traceparent: str = ""
     report: Progress = _silent
     ask: Ask = _nobody
 
@@ -47,8 +49,17 @@ async def invoke(home: "Home", operation: Operation, raw: Mapping[str, Any], con
     Raises `AgentsteadError`: bad arguments, a refusal, a pending question, or what the body meets.
     """
     arguments = read_arguments(operation, raw)
+    _refuse_while_draining(home, operation)
     call = _call(home, operation, arguments, context)
     facts = facts_of(home, operation, arguments, context)
+    with acting(context.principal.text, context.traceparent):
+        return await _answered(home, operation, call, facts, arguments, context)
+
+
+async def _answered(
+    home: "Home", operation: Operation, call: Call, facts: CallFacts, arguments: Arguments, context: Context
+) -> tuple[Result, bool]:
+    """Attempt the call until no question is left, or one stays open."""
     for _ in range(ROUNDS):
         try:
             return await _attempt(home, operation, call, facts, arguments), call.replayed
@@ -62,6 +73,16 @@ async def invoke(home: "Home", operation: Operation, raw: Mapping[str, Any], con
         remedy="Repeat the call.",
         retryable=True,
     )
+
+
+def _refuse_while_draining(home: "Home", operation: Operation) -> None:
+    if home.draining and operation.starts_work:
+        raise Unavailable(
+            "coordinator.draining",
+            "The coordinator takes no new work: it is about to stop or to be upgraded.",
+            remedy="Retry in a minute; what runs already may finish.",
+            retryable=True,
+        )
 
 
 def facts_of(home: "Home", operation: Operation, arguments: Arguments, context: Context) -> CallFacts:
@@ -88,7 +109,6 @@ def _call(home: "Home", operation: Operation, arguments: Arguments, context: Con
         arguments=arguments.json,
         cwd=context.cwd,
         environ=context.environ,
-        trace_id=context.trace_id,
         operation=operation.name,
         key=arguments.key,
         arguments_sha256=arguments.sha256,
@@ -97,7 +117,9 @@ def _call(home: "Home", operation: Operation, arguments: Arguments, context: Con
 
 
 async def _attempt(home: "Home", operation: Operation, call: Call, facts: CallFacts, arguments: Arguments) -> Result:
-    ticket = await home.enforcement.enter(facts)
+    with telemetry.span(names.DECISION, {names.ACTION: facts.action, names.RISK: facts.risk}):
+        ticket = await home.enforcement.enter(facts)
+        telemetry.describe({names.VERDICT: ticket.decision.verdict, names.REASONS: ticket.decision.reasons})
     call.ticket = ticket
     try:
         result = await operation.fn(call, **arguments.values)

@@ -16,8 +16,8 @@ from mcp.server.request_state import RequestStateBoundary, RequestStateSecurity
 from mcp.server.subscriptions import ListenHandler
 from mcp.shared.exceptions import MCPError
 from mcp_types import INVALID_PARAMS
-from opentelemetry import trace
 
+from agentstead import telemetry
 from agentstead.identity import Facts, Principal
 from agentstead.kit import published
 from agentstead.kit.asking import AskInRetry, HostPerson
@@ -25,6 +25,7 @@ from agentstead.kit.caller import CALLER, Caller
 from agentstead.kit.changes import ChangeHub
 from agentstead.kit.declaration import Prompt, Resource, ServerDeclaration
 from agentstead.kit.invoke import Context, invoke
+from agentstead.kit.observing import Observing
 from agentstead.kit.operation import Operation
 from agentstead.kit.reading import call_for_reading
 from agentstead.kit.sdk import Context as Request
@@ -67,6 +68,8 @@ def build(
     if declaration.resources:
         _subscribe(server, hub)
     security = RequestStateSecurity(keys=[home.key(_REQUEST_KEY)], bind_principal=_bound_principal)
+    if telemetry.is_on():
+        server.middleware.append(Observing(declaration.name))
     server.middleware.append(RequestStateBoundary(security, default_audience=declaration.name))
     return server
 
@@ -224,7 +227,7 @@ class _Face:
             principal=self._principal(request),
             cwd=caller.cwd,
             environ=caller.environ,
-            trace_id=_trace_id(),
+            traceparent=telemetry.traceparent(),
             report=report,
         )
         if person is None:
@@ -233,7 +236,7 @@ class _Face:
             principal=context.principal,
             cwd=context.cwd,
             environ=context.environ,
-            trace_id=context.trace_id,
+            traceparent=context.traceparent,
             report=report,
             ask=person.ask,
         )
@@ -275,8 +278,3 @@ def _bound_principal(request: Request) -> str:
     """Bind a question to the door and the claimed client, so that no other connection can bring its answer."""
     caller = CALLER.get(Caller(door="stdio"))
     return f"{caller.door}:{caller.token}:{client_name(request)[0]}"
-
-
-def _trace_id() -> str:
-    context = trace.get_current_span().get_span_context()
-    return f"{context.trace_id:032x}" if context.is_valid else ""

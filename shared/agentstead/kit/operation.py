@@ -39,6 +39,7 @@ class Strict(BaseModel):
 class Operation:
     """What was declared of one service function.
 
+    What `starts_work` is refused while the coordinator drains.
     `lenient` ignores unknown arguments and `raw_text` publishes no output schema and the summary alone, and `failure`
     words an error as an ordinary answer: these exist for the one tool whose host fixes its shape.
     """
@@ -55,6 +56,7 @@ class Operation:
     open_world: bool
     asks: Asks
     cli: bool
+    starts_work: bool
     raw_text: bool
     lenient: bool
     failure: Callable[[AgentsteadError], str] | None
@@ -83,6 +85,7 @@ def operation(
     open_world: bool = False,
     asks: Asks = "enforcement",
     cli: bool = True,
+    starts_work: bool = False,
     raw_text: bool = False,
     lenient: bool = False,
     failure: Callable[[AgentsteadError], str] | None = None,
@@ -110,6 +113,7 @@ def operation(
             open_world=open_world,
             asks=asks,
             cli=cli,
+            starts_work=starts_work,
             raw_text=raw_text,
             lenient=lenient,
             failure=failure,

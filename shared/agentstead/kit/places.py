@@ -3,7 +3,6 @@
 from typing import TYPE_CHECKING
 
 from agentstead.identity import Asked, WorkspaceFacts, resolve
-from agentstead.state import ORIGIN, Origin
 
 if TYPE_CHECKING:
     from agentstead.kit.call import Call
@@ -20,8 +19,4 @@ async def resolve_workspace(call: "Call", name: str | None, *, session_id: str |
         session_id=session_id or call.environ.get(SESSION_VARIABLE, ""),
         cwd=call.cwd,
     )
-    token = ORIGIN.set(Origin(call.principal.text, call.trace_id))
-    try:
-        return await resolve(call.home.state, asked)
-    finally:
-        ORIGIN.reset(token)
+    return await resolve(call.home.state, asked)

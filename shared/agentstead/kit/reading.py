@@ -39,7 +39,6 @@ async def call_for_reading(
         arguments=dict(arguments),
         cwd=context.cwd,
         environ=context.environ,
-        trace_id=context.trace_id,
         operation=f"{kind}:{name}",
         ticket=ticket,
         report=context.report,

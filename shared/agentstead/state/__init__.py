@@ -22,7 +22,7 @@ from agentstead.state.leases import Lease, lease_mint, lease_parse
 from agentstead.state.lock import HomeLock
 from agentstead.state.migrations import Migrations
 from agentstead.state.outbox import Delivery, deliver_due
-from agentstead.state.ports import ORIGIN, NoRedaction, Origin, Redactor
+from agentstead.state.ports import ORIGIN, NoRedaction, Origin, Redactor, acting
 from agentstead.state.refs import Look, References, RefFacts
 from agentstead.state.repair import Quarantined, Repair, quarantined, refuse_quarantined, repair_all
 from agentstead.state.transaction import Reading, Tx
@@ -63,6 +63,7 @@ __all__ = [
     "Tx",
     "Unavailable",
     "Verified",
+    "acting",
     "canonical_json",
     "check_version",
     "crash_point",

@@ -5,8 +5,9 @@ import os
 import sqlite3
 import time
 from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
-from typing import Concatenate, ParamSpec, TypeVar
+from typing import Any, Concatenate, ParamSpec, TypeVar
 
 from agentstead.state import journal, migrations
 from agentstead.state.clock import Clock, SystemClock
@@ -24,6 +25,8 @@ from agentstead.state.writer import GROUP_LIMIT, Job, Writer
 P = ParamSpec("P")
 T = TypeVar("T")
 
+Observe = Callable[[Callable[..., Any]], AbstractContextManager[None]]
+
 DATABASE_FILE = "state.db"
 STATE_MIGRATIONS = migrations.Migrations(package="state", anchor="agentstead.state")
 MIGRATION_WAIT_S = 10.0
@@ -32,8 +35,15 @@ _FACT = "SELECT value FROM home_facts WHERE name = :name"
 _SET_FACT = "INSERT INTO home_facts (name, value) VALUES (:name, :value) ON CONFLICT (name) DO NOTHING"
 
 
+def _unobserved(_fn: Callable[..., Any]) -> AbstractContextManager[None]:
+    return nullcontext()
+
+
 class State:
-    """One home's database as this process sees it; made by `State.open`."""
+    """One home's database as this process sees it; made by `State.open`.
+
+    `observe` is a port: it wraps each write, from its queueing to its answer.
+    """
 
     def __init__(
         self, path: Path, *, clock: Clock, redactor: Redactor, durability: Durability, group_limit: int
@@ -52,6 +62,7 @@ class State:
             group_limit=group_limit,
         )
         self.cursors = Cursors(b"")
+        self.observe: Observe = _unobserved
 
     @classmethod
     async def open(
@@ -87,7 +98,8 @@ class State:
 
         Cancelling the wait does not undo the change.
         """
-        return await self._submit("write", lambda tx: fn(tx, *args, **kwargs))
+        with self.observe(fn):
+            return await self._submit("write", lambda tx: fn(tx, *args, **kwargs))
 
     async def rehearse(self, fn: Callable[Concatenate[Tx, P], T], *args: P.args, **kwargs: P.kwargs) -> T:
         """Run a transaction function, roll it back, and return its result."""

@@ -1,5 +1,7 @@
 """What the state library asks of others: a redactor, and who acts."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import Any, Protocol
@@ -23,10 +25,16 @@ class NoRedaction:
 
 @dataclass(frozen=True, slots=True)
 class Origin:
-    """Who causes a change (`user`, `host:<name>`, `session:<id>` ...) and under which trace."""
+    """Who causes a change (`user`, `host:<name>`, `session:<id>` ...), and the W3C `traceparent` of the call."""
 
     principal: str = "coordinator"
-    trace_id: str = ""
+    traceparent: str = ""
+
+    @property
+    def trace_id(self) -> str:
+        """Return the trace id, 32 hex digits; empty without a trace."""
+        parts = self.traceparent.split("-")
+        return parts[1] if len(parts) == 4 else ""
 
 
 ORIGIN: ContextVar[Origin] = ContextVar("agentstead_origin", default=Origin())  # noqa: B039 - frozen
@@ -41,3 +49,13 @@ def redact_value(redactor: Redactor, value: Any) -> Any:
     if isinstance(value, list | tuple):
         return [redact_value(redactor, item) for item in value]
     return value
+
+
+@contextmanager
+def acting(principal: str, traceparent: str = "") -> Iterator[None]:
+    """Let a block's changes name this principal, and this trace or else the one that holds already."""
+    token = ORIGIN.set(Origin(principal, traceparent or ORIGIN.get().traceparent))
+    try:
+        yield
+    finally:
+        ORIGIN.reset(token)

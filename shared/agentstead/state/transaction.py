@@ -85,6 +85,11 @@ class Tx(Reading):
         """Return the trace that asked for it; empty without one."""
         return self._origin.trace_id
 
+    @property
+    def traceparent(self) -> str:
+        """Return the call's W3C `traceparent`; background work links back to it. Empty without one."""
+        return self._origin.traceparent
+
     def execute(self, sql: str, /, **params: Any) -> int:
         """Run one statement; return how many rows it changed."""
         return self._connection.execute(sql, params).rowcount

@@ -195,6 +195,7 @@ CREATE TABLE runs (
     late INTEGER NOT NULL CHECK (late IN (0, 1)),
     budget_id TEXT NOT NULL,
     starve_cycles INTEGER NOT NULL,
+    traceparent TEXT NOT NULL,
     ended_at INTEGER,
     version INTEGER NOT NULL,
     CHECK ((lease_until IS NULL) = (lease_hash IS NULL)),
