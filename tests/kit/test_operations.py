@@ -214,6 +214,9 @@ def test_a_published_input_schema_is_flat_and_strict() -> None:
     assert '"null"' not in text
     assert schema["properties"]["item"]["properties"]["name"] == {"type": "string"}
     assert schema["properties"]["count"]["minimum"] == 1
+    assert schema["properties"]["name"] == {"description": "Its name.", "type": "string"}
+    assert schema["properties"]["mode"]["default"] == "x"
+    assert "default" not in schema["properties"]["tags"]
 
 
 def test_a_field_that_is_called_title_is_kept() -> None:
@@ -228,6 +231,7 @@ def test_a_published_output_schema_is_short_and_may_be_shallow() -> None:
     shallow = output_schema(Kept, shallow=True)
     assert deep["properties"]["items"]["items"]["properties"]["size"]["type"] == "integer"
     assert shallow["properties"]["items"] == {"type": "array", "items": {"type": "object"}}
-    assert "note" not in shallow.get("required", ())
+    assert "required" not in shallow
+    assert deep["required"] == ["id"]
     assert shallow["properties"]["note"] == {"type": "string"}
     assert len(json.dumps(shallow)) < len(json.dumps(deep))

@@ -26,7 +26,7 @@ NAME_CHARS = 32
 DESCRIPTION_CHARS = 600
 KEY = "idempotency_key"
 
-_Key = Annotated[str | None, Field(description="Same key: same result.", min_length=1, max_length=200)]
+_Key = Annotated[str | None, Field(min_length=1, max_length=200)]
 
 
 class Strict(BaseModel):

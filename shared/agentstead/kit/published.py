@@ -30,7 +30,7 @@ def tool(operation: Operation, *, shallow: bool) -> types.Tool:
         name=operation.name,
         title=operation.title,
         description=operation.description,
-        input_schema=_open(operation, input_schema(operation.arguments)),
+        input_schema=input_schema(operation.arguments),
         output_schema=None if operation.raw_text else output_schema(operation.result, shallow=shallow),
         annotations=hints,
     )
@@ -72,10 +72,6 @@ def prompt_text(declared: Prompt, text: str) -> types.GetPromptResult:
     """Return a rendered prompt as one message of the user."""
     message = types.PromptMessage(role="user", content=types.TextContent(text=text))
     return types.GetPromptResult(description=declared.description, messages=[message])
-
-
-def _open(operation: Operation, schema: dict[str, Any]) -> dict[str, Any]:
-    return {key: value for key, value in schema.items() if not (operation.lenient and key == "additionalProperties")}
 
 
 def _too_large(operation: Operation) -> AgentsteadError:

@@ -5,24 +5,44 @@ from typing import Any
 
 from pydantic import BaseModel
 
-_OUTPUT_NOISE = ("description", "default", "minLength", "maxLength", "minimum", "maximum", "pattern", "format")
+# What validation says by itself when it is broken; a model that fills in arguments does not need it beforehand.
+_INPUT_NOISE = ("minLength", "maxLength", "minItems", "maxItems", "pattern")
+_OUTPUT_NOISE = ("description", "default", "minimum", "maximum", "format", *_INPUT_NOISE)
+_PLAIN_DEFAULTS = ("", False, [], {}, ())
 
 
 def input_schema(model: type[BaseModel]) -> dict[str, Any]:
-    """Return the schema of an operation's arguments: no titles, no `$ref`, no `null` alternatives."""
-    schema: dict[str, Any] = _prune(model.model_json_schema(), {})
-    schema.setdefault("properties", {})
-    return schema
+    """Return the schema of an operation's arguments: strict at the top, no titles, no `$ref`, no `null`, no noise."""
+    schema: dict[str, Any] = _quiet(_prune(model.model_json_schema(), {}))
+    strict = {} if model.model_config.get("extra") == "ignore" else {"additionalProperties": False}
+    return {"type": "object", "properties": {}, **schema, **strict}
 
 
 def output_schema(model: type[BaseModel], *, shallow: bool) -> dict[str, Any]:
-    """Return the schema of a result; `shallow` publishes what is nested as plain objects."""
+    """Return the schema of a result; `shallow` publishes what is nested as plain objects and demands no field."""
     raw = model.model_json_schema(mode="serialization")
     pruned = _prune(raw, {})
     properties = {name: _plain(field, shallow) for name, field in pruned.get("properties", {}).items()}
     schema: dict[str, Any] = {"type": "object", "properties": properties}
+    if shallow:
+        return schema
     required = [name for name in pruned.get("required", ()) if not _nullable(raw["properties"][name])]
     return schema | ({"required": required} if required else {})
+
+
+def _quiet(schema: Any) -> Any:
+    """Drop bounds of texts and lists, defaults that say nothing, and strictness below the top."""
+    if isinstance(schema, list):
+        return [_quiet(each) for each in schema]
+    if not isinstance(schema, dict):
+        return schema
+    kept = {key: value for key, value in schema.items() if key not in (*_INPUT_NOISE, "additionalProperties")}
+    if any(kept.get("default", ...) is plain or kept.get("default", ...) == plain for plain in _PLAIN_DEFAULTS):
+        kept = {key: value for key, value in kept.items() if key != "default"}
+    return {
+        key: {name: _quiet(field) for name, field in value.items()} if key == "properties" else _quiet(value)
+        for key, value in kept.items()
+    }
 
 
 def _nullable(field: Mapping[str, Any]) -> bool:
