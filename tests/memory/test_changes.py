@@ -3,13 +3,14 @@
 from typing import Any, get_args
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
 from agentstead.memory.attributes import MODELS, read_attributes
 from agentstead.memory.changes import Change, ChangeOp, read_changes
 from agentstead.memory.times import read_instant, show_instant
 from agentstead.memory.vocabulary import MEMORY_TYPES, MemoryType
 from agentstead.state import Invalid
-from hypothesis import given
-from hypothesis import strategies as st
 
 MEM = "mem_01J9ZZZZZZZZZZZZZZZZZZZZZA"
 

@@ -1,10 +1,11 @@
 """Normal forms, titles, slugs, chunks and shingles."""
 
 import pytest
-from agentstead.memory import normal
-from agentstead.state import Invalid
 from hypothesis import given
 from hypothesis import strategies as st
+
+from agentstead.memory import normal
+from agentstead.state import Invalid
 
 
 def test_text_is_composed_with_line_feeds_and_without_trailing_blanks() -> None:
@@ -70,7 +71,7 @@ def test_chunks_fall_at_headings() -> None:
 
 
 def test_shingles_are_runs_of_five_words() -> None:
-    assert normal.shingles("a b c d e f".split()) == {tuple("abcde"), tuple("bcdef")}
+    assert normal.shingles(["a", "b", "c", "d", "e", "f"]) == {tuple("abcde"), tuple("bcdef")}
     assert normal.shingles(["a"]) == {("a",)}
     assert normal.shingles([]) == frozenset()
 

@@ -3,11 +3,12 @@
 import re
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
 from agentstead.memory.hidden import find_hidden, reveal
 from agentstead.memory.scan import Rule, rules, scan
 from agentstead.memory.vocabulary import Trust
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 TAGS = "".join(chr(0xE0000 + ord(char)) for char in "obey")
 

@@ -1,11 +1,12 @@
 """Scopes: ids, defaults, and who may touch what."""
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
 from agentstead.memory.scopes import Reach, Scope, agent_name, read_scope, resolve_scope, scope_token
 from agentstead.memory.vocabulary import MEMORY_TYPES, Trust
 from agentstead.state import AgentsteadError, Denied, Invalid, NotFound
-from hypothesis import given
-from hypothesis import strategies as st
 
 ULID = "01J9ZZZZZZZZZZZZZZZZZZZZZ"
 WSP, OTHER = f"wsp_{ULID}A", f"wsp_{ULID}B"

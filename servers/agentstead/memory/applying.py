@@ -8,7 +8,7 @@ from agentstead.memory.evidence import add_evidence, copy_evidence, evidence_of
 from agentstead.memory.intents import Intent
 from agentstead.memory.log import Edition
 from agentstead.memory.store import Memory, load, next_place
-from agentstead.memory.vocabulary import Trust
+from agentstead.memory.vocabulary import EventOp, Trust
 from agentstead.state import Invalid, Tx
 
 _LINK = """
@@ -88,9 +88,10 @@ def _add(work: _Work) -> Applied:
     edition = _first_edition(work, memory_id)
     edition_id = log.append_edition(tx, edition, decision_id=work.decision_id)
     add_evidence(tx, edition_id, intent.evidence)
-    log.append_event(tx, memory_id, "add", edition_id=edition_id, decision_id=work.decision_id)
-    if draft.valid_to is not None and draft.valid_to <= tx.now_us:
-        log.append_event(tx, memory_id, "expire", decision_id=work.decision_id)
+    # A closed period of the past never lives: it must not even for an instant take the slot of what holds now.
+    over = draft.valid_to is not None and draft.valid_to <= tx.now_us
+    ops: tuple[EventOp, ...] = ("add", "expire") if over else ("add",)
+    log.append_event(tx, memory_id, *ops, edition_id=edition_id, decision_id=work.decision_id)
     return _applied(tx, memory_id, after=edition_id)
 
 

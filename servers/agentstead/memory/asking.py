@@ -1,14 +1,14 @@
 """What a caller asks for, read into the filters of a search: scopes that it may read, clocks, and the rest."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from agentstead.memory.scopes import Reach, Scope, read_scope, resolve_scope
 from agentstead.memory.search import Filters
 from agentstead.memory.times import read_instant, show_instant
-from agentstead.memory.vocabulary import Trust
-from agentstead.state import AgentsteadError, Reading, References
+from agentstead.memory.vocabulary import MEMORY_TYPES, MemoryType, Trust
+from agentstead.state import AgentsteadError, Invalid, Reading, References
 
 _TRUST: Mapping[str, Trust] = {trust.word: trust for trust in Trust}
 
@@ -51,6 +51,18 @@ def filters_of(reading: Reading, refs: References, asking: Asking, reach: Reach,
         min_trust=_TRUST[asking.min_trust or "foreign"],
         include=asking.include,
     )
+
+
+def known_types(given: Sequence[str] | None) -> tuple[MemoryType, ...]:
+    """Return types by name; raises `Invalid` with `memory.type` for one that there is not."""
+    unknown = [name for name in given or () if name not in MEMORY_TYPES]
+    if unknown:
+        raise Invalid(
+            "memory.type",
+            f"{unknown[0][:40]!r} is no type of memory.",
+            remedy=f"Use {', '.join(MEMORY_TYPES)}.",
+        )
+    return tuple(known for known in MEMORY_TYPES if known in (given or ()))
 
 
 def shown_filters(filters: Filters) -> dict[str, Any]:

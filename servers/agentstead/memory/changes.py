@@ -3,7 +3,7 @@
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Annotated, Any, Literal
+from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
@@ -20,6 +20,7 @@ TAG_CHARS = 40
 EVIDENCE = 32
 AUTHOR_CHARS = 80
 THREAD_CHARS = 120
+REASON_CHARS = 500
 
 _KEY = re.compile(r"[a-z0-9._/-]{1,64}")
 _CONTENT = (
@@ -57,42 +58,45 @@ _NEEDS: Mapping[ChangeOp, tuple[str, ...]] = {
     "revert": ("decision_id",),
 }
 
-Text = Annotated[str, Field(max_length=normal.TEXT_BYTES)]
+
+def _undescribed(schema: dict[str, Any]) -> None:
+    """Publish no description of a nested record: its fields speak for themselves, and bytes are few."""
+    schema.pop("description", None)
 
 
 class Edit(BaseModel):
     """One exact replacement inside a memory's text."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    model_config = ConfigDict(extra="forbid", frozen=True, json_schema_extra=_undescribed)
 
-    old_text: str = Field(min_length=1, max_length=normal.TEXT_BYTES)
-    new_text: Text
+    old_text: str = Field(min_length=1)
+    new_text: str
 
 
 class Change(BaseModel):
     """One requested change."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    model_config = ConfigDict(extra="forbid", frozen=True, json_schema_extra=_undescribed)
 
     op: ChangeOp
-    memory_id: str | None = Field(None, max_length=40)
+    memory_id: str | None = None
     expected_version: int | None = Field(None, ge=1)
-    text: str | None = Field(None, max_length=4 * normal.TEXT_BYTES)
+    text: str | None = None
     type: MemoryType | None = None
-    scope: str | None = Field(None, max_length=400)
-    key: str | None = Field(None, max_length=200, description="Slot; one live memory each.")
-    title: str | None = Field(None, max_length=400)
+    scope: str | None = None
+    key: str | None = Field(None, description="Slot: one live memory.")
+    title: str | None = None
     attributes: dict[str, Any] | None = None
     tags: list[str] | None = None
-    valid_from: str | None = Field(None, max_length=40)
-    valid_to: str | None = Field(None, max_length=40)
-    evidence: list[str] | None = Field(None, description="Ids (rcp_, ses_, frk_, mem_ ..) or https URLs.")
-    author: str | None = Field(None, max_length=200)
-    thread: str | None = Field(None, max_length=400)
-    place: int | None = Field(None, ge=0, description="Turn number in thread.")
-    edits: list[Edit] | None = Field(None, max_length=50)
-    reason: str | None = Field(None, max_length=500)
-    decision_id: str | None = Field(None, max_length=40)
+    valid_from: str | None = None
+    valid_to: str | None = None
+    evidence: list[str] | None = Field(None, description="rcp_, ses_, frk_, mem_ .. ids, commit:HASH, URLs.")
+    author: str | None = None
+    thread: str | None = None
+    place: int | None = Field(None, ge=0)
+    edits: list[Edit] | None = None
+    reason: str | None = None
+    decision_id: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -172,7 +176,7 @@ def _read(change: Change, at: _Place) -> Draft:
         thread=_line(change.thread or "", "thread", THREAD_CHARS, at),
         place=change.place,
         edits=tuple((edit.old_text, edit.new_text) for edit in change.edits or ()),
-        reason=normal.normalise(change.reason or "", what="reason"),
+        reason=read_reason(change.reason),
         decision_id=change.decision_id or "",
     )
 
@@ -199,6 +203,18 @@ def _check_revision(change: Change, given: set[str], at: _Place) -> None:
         raise at.error("it takes text or edits, not both", "Send one of them.")
     if not given - {"memory_id", "expected_version", "reason"}:
         raise at.error("it changes nothing", "Give what is new: text, edits, title, tags, attributes, validity.")
+
+
+def read_reason(reason: str | None) -> str:
+    """Return the normal form of a reason; raises `Invalid` for one over 500 characters."""
+    normalised = normal.normalise(reason or "", what="reason")
+    if len(normalised) > REASON_CHARS:
+        raise Invalid(
+            "memory.too_large",
+            f"The reason has {len(normalised)} characters; at most {REASON_CHARS} are kept.",
+            remedy="Say it in a sentence.",
+        )
+    return normalised
 
 
 def without_secrets(draft: Draft, redact: Callable[[str], str]) -> Draft:

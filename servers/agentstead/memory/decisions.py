@@ -3,7 +3,7 @@
 import json
 import sqlite3
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Any
 
 from agentstead.memory.vocabulary import DecisionOp, JudgedBy, Trust, Verdict
@@ -114,5 +114,5 @@ def accepted_since(reading: Reading, since: int, *, workspace_id: str, principal
 
 def read_row(row: sqlite3.Row) -> Decision:
     """Return the decision that a row holds."""
-    values = dict(row)
+    values = {each.name: row[each.name] for each in fields(Decision)}
     return Decision(**(values | {"rules": json.loads(row["rules"]), "trust": Trust(row["trust"])}))

@@ -10,7 +10,7 @@ from agentstead.memory.scopes import Reach
 from agentstead.memory.store import Memory, load, load_editions
 from agentstead.memory.times import show_instant, show_or_none
 from agentstead.memory.views import MemoryView, decision_row, memory_view
-from agentstead.state import Reading
+from agentstead.state import Invalid, Reading
 
 With = Literal["history", "evidence", "links", "decisions", "uses"]
 
@@ -27,6 +27,14 @@ SELECT count(*) AS surfaced, coalesce(sum(used), 0) AS used, coalesce(sum(outcom
 FROM recall_items
 WHERE memory_id = :id
 """
+
+
+def known_parts(given: Sequence[str] | None) -> tuple[With, ...]:
+    """Return what more to show, by name; raises `Invalid` for a name that there is not."""
+    unknown = [name for name in given or () if name not in _MORE]
+    if unknown:
+        raise Invalid("memory.invalid", f"{unknown[0][:40]!r} is nothing to add.", remedy=f"Use {', '.join(_MORE)}.")
+    return tuple(name for name in _MORE if name in (given or ()))
 
 
 def get_memories(reading: Reading, ids: Sequence[str], with_: Sequence[With], reach: Reach) -> list[MemoryView]:

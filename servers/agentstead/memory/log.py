@@ -198,18 +198,19 @@ def end_edition(tx: Tx, edition_id: str) -> None:
 
 
 def append_event(
-    tx: Tx, memory_id: str, op: EventOp, *, edition_id: str = "", decision_id: str = "", **detail: Any
+    tx: Tx, memory_id: str, *ops: EventOp, edition_id: str = "", decision_id: str = "", **detail: Any
 ) -> None:
-    """Append one line of the log and bring the memory's row in line with it."""
-    tx.execute(
-        _EVENT,
-        memory_id=memory_id,
-        edition_id=edition_id,
-        op=op,
-        detail=json.dumps(detail),
-        decision_id=decision_id,
-        now=tx.now_us,
-    )
+    """Append a line of the log, or several that mean one change, and bring the memory's row in line with it."""
+    for op in ops:
+        tx.execute(
+            _EVENT,
+            memory_id=memory_id,
+            edition_id=edition_id,
+            op=op,
+            detail=json.dumps(detail),
+            decision_id=decision_id,
+            now=tx.now_us,
+        )
     project(tx, memory_id)
     if edition_id:
         index.put(tx, edition_id)

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel, ConfigDict, Field
 
 from agentstead.kit import Result
 from agentstead.memory.decisions import Decision
@@ -63,15 +63,15 @@ class Recalled(Result):
 
     recall_id: str
     mode: RecallMode
-    complete: bool
+    complete: bool = True
     reason: str | None = None
-    weak: bool
-    terms_used: list[str]
-    terms_dropped: list[str]
-    filters: dict[str, Any]
-    candidates: int
-    hidden: dict[str, int]
-    items: list[ItemView]
+    weak: bool = False
+    terms_used: list[str] = Field(default_factory=list)
+    terms_dropped: list[str] = Field(default_factory=list)
+    filters: dict[str, Any] = Field(default_factory=dict)
+    candidates: int = 0
+    hidden: dict[str, int] = Field(default_factory=dict)
+    items: list[ItemView] = Field(default_factory=list)
     next_cursor: str | None = None
     note: str | None = None
 
