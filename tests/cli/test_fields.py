@@ -8,7 +8,7 @@ from typing import Annotated, Any, Literal, NewType
 import pytest
 from pydantic import BaseModel, Field
 
-from agentstead.cli.fields import CommandField, command_fields, typed_arguments
+from agentstead.cli.fields import CommandField, command_fields, typed_arguments, typed_item
 from agentstead.kit import Call, Operation, Result, operation, operation_of
 from agentstead.state import Invalid
 
@@ -163,13 +163,20 @@ def test_the_fields_of_one_object_stand_in_the_place_of_a_list_of_them() -> None
     fields = command_fields(operation_of(probe_pieces), item="pieces")
     assert [field.name for field in fields] == ["title", "after", "place", "idempotency_key"]
     assert info_of(fields, "title").help == "What to do."
-    given = {"title": "T", "after": ["a"], "place": "P"}
-    assert typed_arguments(fields, given, item="pieces") == {
+    typed = typed_arguments(fields, {"title": "T", "after": ["a"], "place": "P"})
+    assert typed_item(operation_of(probe_pieces), "pieces", fields, typed) == {
         "place": "P",
         "pieces": [{"title": "T", "after": ["a"]}],
     }
 
 
-def test_an_object_with_a_name_of_its_operation_cannot_be_typed_so() -> None:
-    with pytest.raises(ValueError, match="probe_clash and its pieces both have title"):
-        command_fields(operation_of(probe_clash), item="pieces")
+def test_only_some_fields_of_the_object_are_asked_and_fixed_ones_go_into_it() -> None:
+    fields = command_fields(operation_of(probe_pieces), fixed=("after",), item="pieces", only=("title", "after"))
+    assert [field.name for field in fields] == ["title", "place", "idempotency_key"]
+    typed = {"title": "T", "after": ["b"]}
+    assert typed_item(operation_of(probe_pieces), "pieces", fields, typed) == {"pieces": [typed]}
+
+
+def test_of_two_fields_with_one_name_that_of_the_object_is_meant() -> None:
+    fields = command_fields(operation_of(probe_clash), item="pieces")
+    assert [(field.name, field.of_item) for field in fields] == [("title", True), ("after", True)]

@@ -32,19 +32,22 @@ class CommandField:
 
 
 def command_fields(
-    operation: Operation, *, fixed: Sequence[str] = (), leading: Sequence[str] = (), item: str = ""
+    operation: Operation,
+    *,
+    fixed: Sequence[str] = (),
+    leading: Sequence[str] = (),
+    item: str = "",
+    only: Sequence[str] = (),
 ) -> list[CommandField]:
     """Build the parameters of a verb: required fields, and those of `leading`, as arguments, the others as options.
 
     Fields of `fixed` are given by the verb itself and not shown. Where `item` names a list of objects, the fields of
-    one object stand in its place.
+    one object stand in its place (those of `only`, if any); of two fields with one name that of the object is meant.
     """
-    outer = {name: field for name, field in operation.arguments.model_fields.items() if name not in (*fixed, item)}
-    inner = _item_model(operation, item).model_fields if item else {}
-    clash = sorted(set(outer) & set(inner))
-    if clash:
-        raise ValueError(f"{operation.name} and its {item} both have {clash[0]}")
-    fields = {**inner, **outer}
+    inner = _item_fields(operation, item)
+    inner = {name: field for name, field in inner.items() if name not in fixed and (not only or name in only)}
+    left_out = {*fixed, item, *inner}
+    fields = {**inner, **{name: f for name, f in operation.arguments.model_fields.items() if name not in left_out}}
     order = [name for name in leading if name in fields]
     order += [name for name, field in fields.items() if field.is_required() and name not in order]
     built = [_argument(name, fields[name], last=name == order[-1]) for name in order]
@@ -52,20 +55,30 @@ def command_fields(
     return [replace(field, of_item=field.name in inner) for field in built]
 
 
-def typed_arguments(fields: Sequence[CommandField], given: Mapping[str, Any], *, item: str = "") -> dict[str, Any]:
+def typed_arguments(fields: Sequence[CommandField], given: Mapping[str, Any]) -> dict[str, Any]:
     """Return the arguments that were typed; what was not is left to the operation's defaults."""
-    typed = [field for field in fields if given.get(field.name) not in (None, [], ())]
-    arguments = {field.name: field.convert(given[field.name]) for field in typed if not field.of_item}
-    if item:
-        arguments[item] = [{field.name: field.convert(given[field.name]) for field in typed if field.of_item}]
-    return arguments
+    return {
+        field.name: field.convert(given[field.name]) for field in fields if given.get(field.name) not in (None, [], ())
+    }
 
 
-def _item_model(operation: Operation, item: str) -> type[BaseModel]:
+def typed_item(
+    operation: Operation, item: str, fields: Sequence[CommandField], typed: Mapping[str, Any]
+) -> dict[str, Any]:
+    """Put what belongs to the one object of a list of objects into that list."""
+    inside = {field.name for field in fields if field.of_item} | (set(_item_fields(operation, item)) & set(typed))
+    outside = {name: value for name, value in typed.items() if name not in inside}
+    return {**outside, item: [{name: value for name, value in typed.items() if name in inside}]}
+
+
+def _item_fields(operation: Operation, item: str) -> Mapping[str, FieldInfo]:
+    """Return the fields of one object of a list of objects; none where no list is meant."""
+    if not item:
+        return {}
     kind = _item(_without_none(operation.arguments.model_fields[item].annotation))
     assert isinstance(kind, type)
     assert issubclass(kind, BaseModel)
-    return kind
+    return kind.model_fields
 
 
 def _argument(name: str, field: FieldInfo, *, last: bool) -> CommandField:
@@ -83,7 +96,7 @@ def _argument(name: str, field: FieldInfo, *, last: bool) -> CommandField:
 
 def _option(name: str, field: FieldInfo) -> CommandField:
     read = _read(field.annotation)
-    flag = name.replace("_", "-")
+    flag = name.rstrip("_").replace("_", "-")
     info = typer.Option(
         f"--{flag}/--no-{flag}" if read.kind is bool else f"--{flag}",
         help=_help(field, repeated=_is_list(read.kind)),

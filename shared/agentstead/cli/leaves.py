@@ -83,7 +83,9 @@ def _generated(server: str) -> Iterator[Leaf]:
     for declaration in declarations(server):
         for operation in map(operation_of, declaration.operations):
             for route in routes_of(operation):
-                fields = command_fields(operation, fixed=tuple(route.fixed), leading=route.leading, item=route.item)
+                fields = command_fields(
+                    operation, fixed=tuple(route.fixed), leading=route.leading, item=route.item, only=route.only
+                )
                 run = operation_run(operation, route, fields)
                 yield _leaf(route.path, operation.description, [field.parameter for field in fields], run)
 
@@ -104,5 +106,7 @@ def _leaf(path: tuple[str, ...], text: str, parameters: Sequence[Parameter], run
 
 def routes_of(operation: "Operation") -> list[Route]:
     """Return the paths of an operation: those of the table, or its name in two words where it is for the terminal."""
+    if any(verb.operation == operation.name for verb in VERBS):
+        return []
     named = [route for route in ROUTES if route.operation == operation.name]
     return named or ([Route(default_path(operation.name), operation.name)] if operation.cli else [])

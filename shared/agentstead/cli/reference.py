@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any, get_args
 
 from agentstead.cli.leaves import Leaf, all_leaves, routes_of
-from agentstead.cli.routes import PERSON
+from agentstead.cli.routes import PERSON, VERBS
 from agentstead.config import PRODUCT, Setting
 from agentstead.kit import Operation, ServerDeclaration, declarations, operation_of
 
@@ -77,7 +77,9 @@ def _operation(operation: Operation, *, core: bool) -> Iterator[str]:
     marks = ["core" if core else "full set", f"risk: {operation.risk}"]
     marks += ["idempotent"] if operation.idempotent else []
     marks += ["reaches out of this machine"] if operation.open_world else []
-    marks += [f"`agentstead {' '.join(route.path)}`" for route in routes_of(operation)]
+    paths = [route.path for route in routes_of(operation)]
+    paths += [verb.path for verb in VERBS if verb.operation == operation.name]
+    marks += [f"`agentstead {' '.join(path)}`" for path in paths]
     yield from (" · ".join(marks), "")
     schema = operation.arguments.model_json_schema()
     yield from _fields("argument", schema, operation.arguments.model_fields)

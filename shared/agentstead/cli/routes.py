@@ -17,12 +17,16 @@ class Noun:
 
 @dataclass(frozen=True, slots=True)
 class Verb:
-    """A verb written by hand: its words, its function as `module:name`, its line of help."""
+    """A verb written by hand: its words, its function as `module:name`, its line of help.
+
+    `operation` names the operation that it takes the place of.
+    """
 
     path: Path
     target: str
     help: str
     hidden: bool = False
+    operation: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,7 +34,8 @@ class Route:
     """An operation under another path.
 
     `fixed` are arguments that the path stands for, `leading` fields that are typed without a flag, in this order. Where
-    `item` names a field that takes a list of objects, the fields of one object are typed in its place.
+    `item` names a field that takes a list of objects, the fields of one object are typed in its place; `only` are those
+    of them that make sense here, all where it is empty.
     """
 
     path: Path
@@ -38,6 +43,7 @@ class Route:
     fixed: Mapping[str, Any] = field(default_factory=dict)
     leading: tuple[str, ...] = ()
     item: str = ""
+    only: tuple[str, ...] = ()
 
 
 _VERBS = "agentstead.cli.verbs"
@@ -50,7 +56,12 @@ VERBS: tuple[Verb, ...] = (
     Verb(("logs",), f"{_VERBS}.logs:logs", "Show the coordinator's log."),
     Verb(("doctor",), f"{_VERBS}.doctor:doctor", "Look for what is wrong, with the fix for each finding."),
     Verb(("verify",), f"{_VERBS}.verify:verify", "Check the journal, the blobs and every server's records."),
-    Verb(("answer",), f"{_VERBS}.answer:answer_question", "Answer a question that waits for a person."),
+    Verb(
+        ("answer",),
+        f"{_VERBS}.answer:answer_question",
+        "Answer a question that waits for a person.",
+        operation="approval_answer",
+    ),
     Verb(("events",), f"{_VERBS}.events:events", "Show the journal, and follow it."),
     Verb(("install",), f"{_VERBS}.install:install", "Write our servers into a host's own settings."),
     Verb(("uninstall",), f"{_VERBS}.install:uninstall", "Take our servers out of a host's settings."),
@@ -88,6 +99,12 @@ NOUNS: Mapping[str, Noun] = {
     "untrust": Noun("The end of a person's trust."),
 }
 
+_NEW_MEMORY = (
+    *("text", "type", "scope", "key", "title", "attributes", "tags", "valid_from", "valid_to", "evidence", "author"),
+    *("thread", "reason"),
+)
+_ONE_MEMORY = ("memory_id", "expected_version", "reason")
+
 ROUTES: tuple[Route, ...] = (
     Route(("session", "list"), "session_find"),
     Route(("session", "record"), "session_record", leading=("session_id", "kind", "text"), item="events"),
@@ -98,6 +115,40 @@ ROUTES: tuple[Route, ...] = (
     Route(("skills", "validate"), "skill_validate", leading=("path",)),
     Route(("skills", "disable"), "skill_switch", fixed={"enabled": False}, leading=("selector",)),
     Route(("skills", "enable"), "skill_switch", fixed={"enabled": True}, leading=("selector",)),
+    Route(("memory", "add"), "memory_write", {"op": "add"}, leading=("text",), item="operations", only=_NEW_MEMORY),
+    Route(
+        ("memory", "edit"),
+        "memory_write",
+        {"op": "revise"},
+        leading=("memory_id", "text"),
+        item="operations",
+        only=(*_NEW_MEMORY, "memory_id", "expected_version", "edits"),
+    ),
+    Route(("memory", "pin"), "memory_write", {"op": "pin"}, ("memory_id",), "operations", _ONE_MEMORY),
+    Route(("memory", "unpin"), "memory_write", {"op": "unpin"}, ("memory_id",), "operations", _ONE_MEMORY),
+    Route(
+        ("memory", "revert"),
+        "memory_write",
+        {"op": "revert"},
+        ("decision_id",),
+        "operations",
+        ("decision_id", "reason"),
+    ),
+    Route(("memory", "write"), "memory_write"),
+    Route(("memory", "recall"), "memory_recall", leading=("query",)),
+    Route(("memory", "show"), "memory_get"),
+    Route(("memory", "forget"), "memory_forget", leading=("ids",)),
+    Route(("memory", "accept"), "memory_review", {"action": "accept"}),
+    Route(("memory", "reject"), "memory_review", {"action": "reject"}),
+    Route(("memory", "withdraw"), "memory_review", {"action": "withdraw"}),
+    Route(("permissions", "explain"), "permission_explain", leading=("decision_id",)),
+    Route(("permissions", "approvals"), "approval_list"),
+    Route(("permissions", "approval"), "approval_get"),
+    Route(("permissions", "withdraw"), "approval_withdraw"),
+    Route(("permissions", "grants", "list"), "grant_list"),
+    Route(("permissions", "grants", "revoke"), "grant_revoke"),
+    Route(("network", "work", "update"), "work_update"),
+    Route(("network", "view"), "network_view", leading=("ref",)),
     Route(("network", "join"), "peer_join"),
     Route(("network", "peers"), "peer_find"),
     Route(("network", "send"), "message_send"),
@@ -117,6 +168,7 @@ PERSON: frozenset[Path] = frozenset(
         ("trust", "workspace"),
         ("untrust", "workspace"),
         ("skills", "enable"),
+        ("memory", "accept"),
     }
 )
 

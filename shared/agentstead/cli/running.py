@@ -6,7 +6,7 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
-from agentstead.cli.fields import CommandField, typed_arguments
+from agentstead.cli.fields import CommandField, typed_arguments, typed_item
 from agentstead.cli.outcomes import outcome
 from agentstead.cli.person import principal_of
 from agentstead.cli.routes import Route
@@ -25,7 +25,9 @@ def operation_run(
     """Return what a verb made from an operation does."""
 
     def run(terminal: Terminal, typed: Mapping[str, Any]) -> int:
-        arguments = {**typed_arguments(fields, typed, item=route.item), **route.fixed}
+        arguments = {**typed_arguments(fields, typed), **route.fixed}
+        if route.item:
+            arguments = typed_item(operation, route.item, fields, arguments)
         return with_home(terminal, lambda home: _invoke(terminal, home, operation, arguments))
 
     return run
