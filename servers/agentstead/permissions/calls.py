@@ -16,7 +16,7 @@ from agentstead.state import Invalid, NotFound
 OWN_KEYS = ("stead-", "agentstead-")
 
 _MCP = "mcp__"
-_FOREIGN = re.compile(r"^[A-Za-z0-9_.-]{1,128}/[A-Za-z0-9_.-]{1,128}$")
+_FOREIGN = re.compile(r"^[A-Za-z0-9][A-Za-z0-9_.-]{0,127}/[A-Za-z0-9][A-Za-z0-9_.-]{0,127}$")
 _NATIVE = re.compile(r"^[A-Za-z][A-Za-z0-9_.-]{0,127}$")
 
 

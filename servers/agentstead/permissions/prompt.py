@@ -59,7 +59,7 @@ async def permission_prompt(
         own = own_behind(call.home, tool_name)
         text = await (_own(call, own, input, tool_use_id) if own else _judge(call, tool_name, input, tool_use_id))
     except AgentsteadError as error:
-        text = claude_code.deny(str(error), tool_use_id=tool_use_id)
+        text = claude_code.deny(call.home.redactor.text(str(error)), tool_use_id=tool_use_id)
     return HostAnswer(text=text)
 
 

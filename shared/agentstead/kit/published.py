@@ -38,9 +38,10 @@ def tool(operation: Operation, *, shallow: bool) -> types.Tool:
 
 def success(operation: Operation, result: Result, *, replayed: bool, redactor: Redactor) -> types.CallToolResult:
     """Return a result: short text, and the whole as structured content."""
-    text = redactor.text(result.summary())
     if operation.raw_text:
-        return types.CallToolResult(content=[types.TextContent(text=text)])
+        # the host gets back what it sent and runs it: a mark inside would change what runs
+        return types.CallToolResult(content=[types.TextContent(text=result.summary())])
+    text = redactor.text(result.summary())
     structured = redact_value(redactor, result.model_dump(mode="json", exclude_none=True))
     if len(json.dumps(structured, separators=(",", ":"))) > RESULT_CHARS:
         return failure(operation, _too_large(operation), redactor=redactor)
