@@ -51,8 +51,10 @@ def read_held(place: Place, held: Mapping[str, HeldFile], path: str) -> bytes:
             if path not in held:
                 raise _unlisted(path, held)
             data = read_listed(root, listed[path])
-    except (TreeRefused, Moved, FileNotFoundError, NotADirectoryError) as error:
+    except (TreeRefused, Moved) as error:
         raise ContentChanged(str(error)) from None
+    except OSError as error:
+        raise ContentChanged(f"It cannot be read any more: {error.strerror}.") from None
     if object_id(data) != held[path].blob_id:
         raise ContentChanged(f"{path!r} has other bytes.")
     return data

@@ -10,8 +10,10 @@ from agentstead.skills.diagnostics import Diagnostic, Mode, Severity
 from agentstead.skills.document import Judged, judge
 from agentstead.skills.handles import Moved, entries, open_below, open_folder
 from agentstead.skills.store import (
+    MAX_BYTES,
     MAX_ENTRIES,
     SKILL_FILES,
+    HeldTree,
     Listed,
     TreeRefused,
     hold_listed,
@@ -63,33 +65,39 @@ def look(root: Root, found: Found, *, warm: WarmIds | None = None, mode: Mode = 
 
 
 def _look(bare: Candidate, handle: int, *, warm: WarmIds | None, mode: Mode) -> Candidate:
-    # The text is read before the tree: a folder that cannot be held still says whose name it holds.
-    texts = _texts(handle)
-    data = texts[0] if texts else None
+    data, twins = None, False
     tree, refusal = None, None
     try:
+        # The text is read before the tree: a folder that cannot be held still says whose name it holds.
+        data, twins = _text(handle)
         files = list_files(handle)
         tree = hold_listed(handle, files, warm=warm)
         data = data if data is not None else _linked_text(handle, files)
-        if data is not None and object_id(data) not in {
-            file.blob_id for file in tree.files if file.path in SKILL_FILES
-        }:
-            raise Moved
+        _check_same(data, tree)
     except TreeRefused as refused:
         refusal = Refusal(refused.reason, str(refused))
     except Moved:
         tree, refusal = None, Refusal("content_changed", "It changed while it was read.")
     if data is None:
         return replace(bare, tree=tree, refusal=refusal)
-    judged = _judged(data, folder=bare.shown.name, mode=mode, twins=len(texts) > 1)
+    judged = _judged(data, folder=bare.shown.name, mode=mode, twins=twins)
     return replace(bare, judged=judged, tree=tree, refusal=refusal, unseen=unseen_in(data))
 
 
-def _texts(handle: int) -> list[bytes]:
-    """Return the bytes of SKILL.md, then of skill.md, as far as they are regular files."""
-    found = {entry.name: entry for entry in entries(handle, most=MAX_ENTRIES) if entry.kind == "file"}
-    listed = [Listed((name,), found[name].fingerprint) for name in SKILL_FILES if name in found]
-    return [read_listed(handle, file) for file in listed]
+def _text(handle: int) -> tuple[bytes | None, bool]:
+    """Return the bytes of SKILL.md as far as it is a regular file, and whether skill.md stands beside it."""
+    found = {entry.name: entry.fingerprint for entry in entries(handle, most=MAX_ENTRIES) if entry.kind == "file"}
+    names = [name for name in SKILL_FILES if name in found]
+    # One too large for any skill is left to the listing, which refuses the folder for it.
+    if not names or found[names[0]].size > MAX_BYTES:
+        return None, False
+    return read_listed(handle, Listed((names[0],), found[names[0]])), len(names) > 1
+
+
+def _check_same(data: bytes | None, tree: HeldTree) -> None:
+    held = {file.blob_id for file in tree.files if file.path in SKILL_FILES}
+    if data is not None and object_id(data) not in held:
+        raise Moved
 
 
 def _linked_text(handle: int, files: dict[str, Listed]) -> bytes | None:
