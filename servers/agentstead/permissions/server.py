@@ -83,7 +83,7 @@ def _changes(entry: Entry) -> Iterable[str]:
     return ("permissions://status",) if entry.kind.startswith("permissions.grant.") else ()
 
 
-async def _startup(home: Home) -> None:
+async def _settle_due(home: Home) -> None:
     while await home.state.write(expire_due):
         pass
     while await home.state.write(forget_old):
@@ -141,5 +141,6 @@ SERVER = ServerDeclaration(
     refs={"apr_": _look_approval, "grn_": _look_grant, "pdc_": _look_decision},
     repairs=(REPAIR,),
     changes=_changes,
-    startup=_startup,
+    startup=_settle_due,
+    sweep=_settle_due,
 )

@@ -18,6 +18,7 @@ from agentstead.identity.principals import (
 )
 from agentstead.identity.registry import Workspace
 from agentstead.identity.tokens import TokenFacts, check_token
+from agentstead.identity.workspaces import VARIABLE as WORKSPACE_VARIABLE
 from agentstead.identity.workspaces import Asked, Source, WorkspaceFacts, register, resolve
 from agentstead.state import Migrations
 
@@ -26,6 +27,7 @@ MIGRATIONS = Migrations(package="identity", anchor="agentstead.identity")
 __all__ = [
     "MIGRATIONS",
     "TOKEN_FILE",
+    "WORKSPACE_VARIABLE",
     "Asked",
     "Claims",
     "Door",

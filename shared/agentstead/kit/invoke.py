@@ -6,10 +6,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from agentstead import telemetry
-from agentstead.identity import Principal
+from agentstead.identity import WORKSPACE_VARIABLE, Principal
 from agentstead.kit.arguments import Arguments, read_arguments
 from agentstead.kit.call import Call, Progress, _silent
 from agentstead.kit.operation import Operation
+from agentstead.kit.places import SESSION_VARIABLE
 from agentstead.kit.result import Result
 from agentstead.policy import CallFacts
 from agentstead.state import PendingAnswer, Unavailable, acting
@@ -97,7 +98,8 @@ def facts_of(home: "Home", operation: Operation, arguments: Arguments, context: 
         principal=context.principal,
         now_us=home.clock.now_us(),
         asks=operation.asks,
-        session_id=str(arguments.json.get("session_id") or ""),
+        session_id=str(arguments.json.get("session_id") or context.environ.get(SESSION_VARIABLE, "")),
+        workspace_name=context.environ.get(WORKSPACE_VARIABLE, ""),
         cwd=str(context.cwd or ""),
     )
 
