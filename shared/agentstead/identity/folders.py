@@ -13,7 +13,8 @@ from agentstead.state import CRASH_POINTS, Invalid, crash_point, is_id
 OWN_FOLDER = ".agentstead"
 ID_FILE = "workspace.json"
 ID_SCHEMA = "agentstead.workspace/1"
-OWN_PATHS = ("/.gitignore", "/workspace.json", "/fork.json", "/stage", "/trash", "/probe")
+# what stands here is ours alone; a draft that a crash left of the id file is overlooked too
+OWN_PATHS = ("/.gitignore", "/workspace.json", "/.workspace.json.*", "/fork.json", "/stage", "/trash", "/probe")
 
 _READ_BYTES = 4096
 
