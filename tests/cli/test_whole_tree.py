@@ -167,6 +167,6 @@ def test_a_strangers_server_brings_its_verbs(home_path: Path, tmp_path: Path) ->
         command = [sys.executable, "-c", code, *arguments]
         return subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
 
-    assert "Verbs of The parrot." in ran("--help").stdout
+    assert "Verbs of the server parrot." in ran("--help").stdout
     said = ran("parrot", "say", "hello", "-o", "json")
     assert (said.returncode, said.stdout) == (0, '{"said":"hello"}\n')

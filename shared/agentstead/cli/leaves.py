@@ -49,13 +49,10 @@ def all_leaves() -> list[Leaf]:
 
 def foreign_nouns() -> dict[str, Noun]:
     """Return the nouns of servers that other people's packages brought; these have to be loaded to be known."""
-    from agentstead.kit import declarations
-
     nouns: dict[str, Noun] = {}
     for server in _foreign_servers():
         with suppress(Exception):  # one that cannot be loaded is a finding of `agentstead doctor`, and hides no verb
-            title = declarations(server)[0].title
-            nouns |= {leaf.path[0]: Noun(f"Verbs of {title}.", server) for leaf in _generated(server)}
+            nouns |= {leaf.path[0]: Noun(f"Verbs of the server {server}.", server) for leaf in _generated(server)}
     return {name: noun for name, noun in nouns.items() if name not in NOUNS}
 
 

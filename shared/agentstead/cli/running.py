@@ -1,8 +1,10 @@
 """Running an operation from the command line: as the person of the home, through the same path as a tool call."""
 
 import asyncio
+import importlib
 import os
 from collections.abc import Awaitable, Callable, Mapping, Sequence
+from importlib.metadata import entry_points
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -11,8 +13,9 @@ from agentstead.cli.outcomes import outcome
 from agentstead.cli.person import principal_of
 from agentstead.cli.routes import Route
 from agentstead.cli.terminal import Terminal
+from agentstead.config import SERVERS_GROUP
 from agentstead.kit import ENVIRONMENT, Context, Home, Operation, invoke
-from agentstead.state import ORIGIN, Origin
+from agentstead.state import ORIGIN, NotFound, Origin
 
 T = TypeVar("T")
 
@@ -44,6 +47,16 @@ def with_home(terminal: Terminal, use: Callable[[Home], Awaitable[T]]) -> T:
             await home.close()
 
     return asyncio.run(opened())
+
+
+def service_of(server: str) -> Any:
+    """Return the service module of an installed server, found by its entry point.
+
+    For what a person does and no tool may: it is no operation. Raises `ref.not_found` for a server that is not there.
+    """
+    for entry in entry_points(group=SERVERS_GROUP, name=server):
+        return importlib.import_module(entry.module.rpartition(".")[0] + ".service")
+    raise NotFound("ref.not_found", f"The server {server} is not installed.", remedy="Install it, then repeat this.")
 
 
 def as_person(use: Callable[[Home], Awaitable[T]]) -> Callable[[Home], Awaitable[T]]:

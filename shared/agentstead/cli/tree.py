@@ -2,7 +2,7 @@
 
 import inspect
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from inspect import Parameter
 from pathlib import Path
 from typing import Annotated, Any, Literal, Optional
@@ -37,7 +37,6 @@ class Given:
     home: Path | None = None
     workspace: str | None = None
     output: Form | None = None
-    end: Callable[[Terminal, AgentsteadError], int] = field(default=Terminal.fail)
 
 
 def build(nouns: Mapping[str, str], leaves: Iterable[Leaf], *, home: Callable[[Path | None], Path]) -> typer.Typer:

@@ -24,6 +24,7 @@ COORDINATOR = (
         default=900,
         least=1,
         most=604_800,
+        live=False,
         doc="A coordinator that a host's shim started ends after so many seconds without a connection.",
     ),
     Setting(
@@ -42,6 +43,7 @@ LOG = (
         kind="text",
         default="info",
         choices=("debug", "info", "warning", "error"),
+        live=False,
         doc="The least severe entry that the coordinator writes to its log file.",
     ),
     Setting(

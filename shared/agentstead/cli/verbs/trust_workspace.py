@@ -2,12 +2,12 @@
 
 import os
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 import typer
 
 from agentstead.cli.person import principal_of
-from agentstead.cli.running import with_home
+from agentstead.cli.running import service_of, with_home
 from agentstead.cli.terminal import Terminal
 from agentstead.kit import ENVIRONMENT, Call, Home
 
@@ -26,10 +26,11 @@ def trust(
 
     Read them first: a skill is text that steers agents. A copy of the folder is not trusted with it.
     """
-    from agentstead.skills.service import Trusted, trust_skills
 
-    async def record(home: Home) -> Trusted:
-        return await trust_skills(_call(terminal, home), workspace_id=terminal.workspace or None, mode=skills)
+    async def record(home: Home) -> Any:
+        return await service_of("skills").trust_skills(
+            _call(terminal, home), workspace_id=terminal.workspace or None, mode=skills
+        )
 
     found = with_home(terminal, record)
     terminal.show(
@@ -44,10 +45,12 @@ def trust(
 
 def end_trust(terminal: Terminal) -> None:
     """End the trust in every skill of this workspace; what is active of them ends at its next use."""
-    from agentstead.skills.service import untrust_skills
 
     async def end(home: Home) -> list[str]:
-        return await untrust_skills(_call(terminal, home), workspace_id=terminal.workspace or None)
+        ended: list[str] = await service_of("skills").untrust_skills(
+            _call(terminal, home), workspace_id=terminal.workspace or None
+        )
+        return ended
 
     terminal.show({"trusted": "none", "ended": with_home(terminal, end)})
 
