@@ -3,13 +3,14 @@
 from collections.abc import Mapping
 from typing import Annotated, Any
 
-from pydantic import BaseModel, ConfigDict, Field, WithJsonSchema
+from pydantic import BaseModel, ConfigDict, Field
 
 from agentstead.kit import Call, operation
 from agentstead.network import finding, inbox
 from agentstead.network.acceptance import Arrival, accept
 from agentstead.network.joining import Newcomer, join, leave, newcomer
 from agentstead.network.machines import Mode, Presence
+from agentstead.network.parameters import OBJECT, Channel, Cursor, Limit, PeerId, SomeChannel, Workspace
 from agentstead.network.participation import find_participation
 from agentstead.network.peers import Place, peer_named, present_peers
 from agentstead.network.results import PeerJoined, PeersFound, PeerShown, WorkShown
@@ -20,10 +21,6 @@ from agentstead.state import Conflict, Reading, Tx
 
 SESSION_VARIABLE = "AGENTSTEAD_SESSION"
 SHOWN = 50
-
-Capability = Annotated[str, Field(max_length=128)]
-
-WorkspaceName = Annotated[str | None, Field(description="Id, name or path; else the caller's.", max_length=4096)]
 
 
 class ParticipationAsked(BaseModel):
@@ -39,20 +36,17 @@ class ParticipationAsked(BaseModel):
 async def peer_join(
     call: Call,
     *,
-    channel: Annotated[str, Field(description="Made if missing.", max_length=64)],
-    workspace: WorkspaceName = None,
+    channel: Channel,
+    workspace: Workspace = None,
     session: Annotated[str | None, Field(description="ses_... that a host joins as.", max_length=40)] = None,
-    display_name: Annotated[str | None, Field(description="Shown name.", max_length=80)] = None,
-    capabilities: Annotated[list[Capability] | None, Field(description="What you offer.", max_length=64)] = None,
+    display_name: Annotated[str | None, Field(description="Shown.", max_length=80)] = None,
+    capabilities: Annotated[list[PeerId] | None, Field(description="What you offer.", max_length=64)] = None,
     participation: Annotated[
-        ParticipationAsked | None,
-        WithJsonSchema({"type": "object"}),
-        Field(description="{bounds: {max_wakes: 4}}; fixed once."),
+        ParticipationAsked | None, OBJECT, Field(description="{bounds: {max_wakes: 4}}; fixed once.")
     ] = None,
     leave: Annotated[bool, Field(description="Leave instead.")] = False,
 ) -> PeerJoined:
-    """Call before talking to other agents: makes you a peer of a channel. Returns your peer_id, who is there, unread
-    count and open work. Joining again is harmless."""
+    """Call before talking to other agents: makes you a peer of a channel. Returns peer_id, who is there, open work."""
     session_id = session or call.environ.get(SESSION_VARIABLE, "")
     found = await call.workspace(workspace, session_id=session_id or None)
     place = Place(found.id, channel)
@@ -70,15 +64,15 @@ async def peer_join(
 async def peer_find(
     call: Call,
     *,
-    workspace: WorkspaceName = None,
-    channel: Annotated[str | None, Field(description="Only this one.", max_length=64)] = None,
-    query: Annotated[str | None, Field(description="Part of an id or name.", max_length=128)] = None,
+    workspace: Workspace = None,
+    channel: SomeChannel = None,
+    query: Annotated[str | None, Field(description="Part of id or name.", max_length=128)] = None,
     capability: Annotated[str | None, Field(description="Exact.", max_length=128)] = None,
-    presence: Annotated[Presence | None, Field(description="Only these.")] = None,
-    limit: Annotated[int, Field(description="A page.", ge=1, le=100)] = 20,
-    cursor: Annotated[str | None, Field(description="next_cursor.", max_length=2000)] = None,
+    presence: Annotated[Presence | None, Field(description="State.")] = None,
+    limit: Limit = 20,
+    cursor: Cursor = None,
 ) -> PeersFound:
-    """Find peers to address, and the channels of a workspace. Cards are claims."""
+    """Find peers and channels of a workspace. Cards are claims."""
     place = await call.workspace(workspace)
     wanted = finding.Wanted(place.id, channel, query, capability, presence)
     filters = {"peers": wanted.filters()}

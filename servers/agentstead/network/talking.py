@@ -2,10 +2,11 @@
 
 from typing import Annotated, Any
 
-from pydantic import Field, WithJsonSchema
+from pydantic import Field
 
 from agentstead.kit import Call, operation
 from agentstead.network.acceptance import Arrival, accept
+from agentstead.network.parameters import INTEGER, OBJECT, Artifacts, Channel, OwnPeer, PeerId
 from agentstead.network.peers import usable_peers
 from agentstead.network.results import MessageSent, Reached, WorkUpdated
 from agentstead.network.sending import Draft, Submission, Wanted, acting, address, submit, written
@@ -13,34 +14,28 @@ from agentstead.network.updating import Action, party_of, update_of
 from agentstead.network.wire import Envelope
 from agentstead.state import Tx, new_id
 
-OwnPeer = Annotated[str | None, Field(description="Yours, if you have several.", max_length=128)]
-PeerId = Annotated[str, Field(max_length=128)]
-Artifacts = Annotated[
-    list[dict[str, Any]] | None, WithJsonSchema({"type": "array"}), Field(description="[{type, uri}]", max_length=32)
-]
-
 
 @operation("message_send", action="network.message_send", risk="write", title="Send a message", open_world=True)
 async def message_send(
     call: Call,
     *,
-    channel: Annotated[str, Field(description="You are in it.", max_length=64)],
+    channel: Channel,
     text: Annotated[str, Field(description="Sent as given.", max_length=262_144)],
     peer: OwnPeer = None,
-    to: Annotated[str | None, Field(description="The only receiver; work needs it.", max_length=128)] = None,
+    to: Annotated[str | None, Field(description="Only receiver; work needs it.", max_length=128)] = None,
     mentions: Annotated[list[PeerId] | None, Field(description="Reach these too.", max_length=64)] = None,
-    thread_id: Annotated[str | None, Field(description="Continue it; else a new one.", max_length=103)] = None,
-    room_with: Annotated[str | None, Field(description="Peer of a room of two.", max_length=128)] = None,
+    thread_id: Annotated[str | None, Field(description="Else a new one.", max_length=103)] = None,
+    room_with: Annotated[str | None, Field(description="Peer of a room.", max_length=128)] = None,
     title: Annotated[str | None, Field(description="Of a new thread.", max_length=120)] = None,
-    work: Annotated[str | None, Field(description="new, or an id to continue.", max_length=128)] = None,
+    work: Annotated[str | None, Field(description="new, or an id.", max_length=128)] = None,
     reply_to: Annotated[str | None, Field(description="Message id.", max_length=256)] = None,
-    intent: Annotated[str | None, Field(description="question, request ...", max_length=64)] = None,
+    intent: Annotated[str | None, Field(description="question, ...", max_length=64)] = None,
     artifacts: Artifacts = None,
-    expires_in_s: Annotated[int | None, Field(description="Lifetime.", ge=1, le=2_592_000)] = None,
+    expires_in_s: Annotated[int | None, INTEGER, Field(description="Lifetime.", ge=1, le=2_592_000)] = None,
     dry_run: Annotated[bool, Field(description="Store nothing.")] = False,
 ) -> MessageSent:
-    """Say something in a thread or a room of two. Without `to` a thread's participants get it, of a new thread
-    everybody present. Secrets are refused. Returns ids and whom it reached."""
+    """Say something in a thread or a room of two. Without `to` the thread's participants get it, or everybody present.
+    Never send secrets."""
     sender = (await acting(call, peer=peer, channel=channel))[0]
     clock = call.home.clock
     place = await call.read(
@@ -73,14 +68,11 @@ async def work_update(
     action: Annotated[Action, Field(description="What happened.")],
     message: Annotated[str | None, Field(description="Explanation.", max_length=65_536)] = None,
     reason_code: Annotated[str | None, Field(description="Of a refusal: busy, ...", max_length=40)] = None,
-    result: Annotated[
-        dict[str, Any] | None, WithJsonSchema({"type": "object"}), Field(description="What complete yields.")
-    ] = None,
+    result: Annotated[dict[str, Any] | None, OBJECT, Field(description="Of complete.")] = None,
     artifact_refs: Artifacts = None,
     peer: OwnPeer = None,
 ) -> WorkUpdated:
-    """Move work that you are a party of, by a receipt or trace to the other side. The target accepts, reports and
-    completes; either cancels. Ended work never reopens."""
+    """Move work that you are a party of: the target accepts, reports, completes; either cancels. Its end is final."""
     own = await call.read(usable_peers, call.principal, peer=peer)
     party = await call.read(party_of, own, work_id)
     draft = update_of(
