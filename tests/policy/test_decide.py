@@ -1,5 +1,6 @@
 """The pure decision: axes, rules, layers, floors; and the properties that hold for any set of rules."""
 
+import importlib
 import itertools
 import random
 from collections.abc import Mapping
@@ -14,6 +15,7 @@ from hypothesis import strategies as st
 from agentstead.identity import Principal
 from agentstead.policy import CallFacts, PolicySet, decide
 from agentstead.policy.axes import Axes, RiskAxis, default_verdict, strictest_axes
+from agentstead.policy.decide import Decider
 from agentstead.policy.matchers import ArgumentTest
 from agentstead.policy.model import LAYERS, RISKS, VERDICTS, Verdict, is_looser, strictest
 from agentstead.policy.rules import Rule
@@ -269,6 +271,30 @@ def test_breaking_any_rules_matcher_never_loosens_what_it_forbids(
     verdict = decide(_set(*broken, axes=axes), call).verdict
     wanted = [rule.effect for rule in broken if rule.effect != "allow" and rule.matches(_access(call), call) != "none"]
     assert not is_looser(verdict, "ask" if wanted else default_verdict(axes.risk or "deny", call.risk))
+
+
+@given(some_rules, st.lists(some_calls, min_size=1, max_size=6), some_axes)
+def test_what_is_remembered_is_what_would_be_decided(rules: list[Rule], calls: list[CallFacts], axes: Axes) -> None:
+    policy = _set(*rules, axes=axes)
+    decider = Decider(policy)
+    for call in calls * 2:
+        assert decider.decide(call) == decide(policy, call)
+
+
+def test_a_rule_that_looks_deeper_is_asked_each_time() -> None:
+    rule = _rule("d", "deny", "memory.*", when=(("principal", ("agent",)),))
+    decider = Decider(_set(rule))
+    agent = Principal.agent("x", session_id="ses_1")
+    for principal, verdict in [(Principal.host("h"), "allow"), (agent, "deny"), (Principal.host("h"), "allow")]:
+        assert decider.decide(_call("memory.recall", "read", principal=principal)).verdict == verdict
+
+
+def test_what_is_remembered_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(importlib.import_module("agentstead.policy.decide"), "REMEMBERED", 3)
+    decider = Decider(_set())
+    for n in range(10):
+        assert decider.decide(_call(f"memory.{n}", "read")).verdict == "allow"
+        assert len(decider._known) <= 3
 
 
 @given(st.lists(st.sampled_from(VERDICTS)))

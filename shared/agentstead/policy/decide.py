@@ -9,6 +9,7 @@ from agentstead.policy.rules import Match, Rule
 
 # a layer that may never turn an access to allow, whatever its rules say
 NEVER_ALLOW: frozenset[Layer] = frozenset({"builtin", "session"})
+REMEMBERED = 4096
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,6 +41,35 @@ def decide(policy: PolicySet, call: CallFacts, accesses: Sequence[Access] | None
     found = accesses_of(call) if accesses is None else accesses
     ruled = tuple(rule_access(policy, access, call) for access in found)
     return Decision(strictest(each.verdict for each in ruled), ruled, policy.revision, policy.stale)
+
+
+class Decider:
+    """Decide under one policy set, and remember what depends on nothing but action, class and door.
+
+    Where a rule that may speak looks deeper (arguments, conditions, a date), each call is decided anew.
+    """
+
+    def __init__(self, policy: PolicySet) -> None:
+        self.policy = policy
+        self._known: dict[tuple[str, str, str], Decision | None] = {}
+
+    def decide(self, call: CallFacts) -> Decision:
+        """Return what `decide` returns."""
+        key = (call.action, call.risk, call.door)
+        known = self._known.get(key, False)
+        if isinstance(known, Decision):
+            return known
+        decision = decide(self.policy, call)
+        if known is False:
+            self._remember(key, call, decision)
+        return decision
+
+    def _remember(self, key: tuple[str, str, str], call: CallFacts, decision: Decision) -> None:
+        if len(self._known) >= REMEMBERED:
+            self._known.clear()
+        accesses = accesses_of(call)
+        deeper = any(rule.looks_deeper and rule.selects(each) for rule in self.policy.rules for each in accesses)
+        self._known[key] = None if deeper else decision
 
 
 def rule_access(policy: PolicySet, access: Access, call: CallFacts) -> Ruled:

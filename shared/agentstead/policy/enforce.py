@@ -14,7 +14,6 @@ from agentstead.policy import answers, approvals, audit, grants, subjects
 from agentstead.policy.approvals import Approval, NewApproval
 from agentstead.policy.approvers import form_counts
 from agentstead.policy.audit import Counts, Judged
-from agentstead.policy.decide import decide
 from agentstead.policy.known import Known, look
 from agentstead.policy.layers import LayerFile, LayerFiles
 from agentstead.policy.machines import SECOND_US, Outcome, SubjectKind
@@ -49,7 +48,7 @@ class Enforcement:
 
     def decide(self, call: CallFacts) -> Decision:
         """Return what the policy says of `call`: rules and axes alone, no grant and no database."""
-        return decide(self.layers.current(force=call.risk in ESCALATED).policy, call)
+        return self.layers.current(force=call.risk in ESCALATED).decider.decide(call)
 
     async def enter(self, call: CallFacts) -> Ticket:
         """Judge `call` before its body runs.
@@ -178,7 +177,7 @@ class Enforcement:
     def _spend(self, tx: Tx, ticket: Ticket) -> None:
         loaded = self.layers.current()
         call, grant_id = ticket.call, ticket.grant_id
-        if decide(loaded.policy, call).verdict == "deny":
+        if loaded.decider.decide(call).verdict == "deny":
             raise lost(call.tool, "a rule denies it now")
         if grant_id and not grants.spend_grant(tx, grant_id):
             raise lost(call.tool, "its grant was revoked, expired or used up")

@@ -14,7 +14,7 @@ from typing import Any
 
 from agentstead.config import Settings
 from agentstead.policy.axes import AXES, Axes, strictest_axes
-from agentstead.policy.decide import PolicySet
+from agentstead.policy.decide import Decider, PolicySet
 from agentstead.policy.grammar import Fault, Faulty, PolicyFile, read_policy
 from agentstead.policy.model import ENGINE, Layer
 from agentstead.state import Clock, canonical_json, sha256_hex
@@ -43,10 +43,15 @@ class LayerFile:
 class Loaded:
     """A policy set with what it was made of, and every fault of the files as they stand."""
 
-    policy: PolicySet
+    decider: Decider
     files: tuple[LayerFile, ...]
     faults: tuple[Fault, ...]
     axes_of: tuple[tuple[str, Axes], ...]
+
+    @property
+    def policy(self) -> PolicySet:
+        """Return the rules and axes in force."""
+        return self.decider.policy
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,7 +120,7 @@ class LayerFiles:
             broken=("user",) if broken else (),
             stale=("user",) if stale else (),
         )
-        return Loaded(policy, good.files, tuple(faults), by_source)
+        return Loaded(Decider(policy), good.files, tuple(faults), by_source)
 
 
 def seed(folder: Path) -> None:

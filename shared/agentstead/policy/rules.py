@@ -44,13 +44,19 @@ class Rule:
         What goes wrong inside a test never widens: it counts as possible for ask and deny, as no match for allow.
         """
         try:
-            if not self._selects(access) or not self._in_time(call.now_us) or not self._conditions(call):
+            if not self.selects(access) or not self._in_time(call.now_us) or not self._conditions(call):
                 return "none"
             return "certain" if self._arguments(call.arguments) else "none"
         except Exception:
             return "none" if self.effect == "allow" else "possible"
 
-    def _selects(self, access: Access) -> bool:
+    @property
+    def looks_deeper(self) -> bool:
+        """Tell whether more than an access decides if the rule speaks: arguments, conditions or the date."""
+        return bool(self.arguments or self.closed or self.when or self.expires)
+
+    def selects(self, access: Access) -> bool:
+        """Tell whether the rule's selector covers an access, whatever its conditions say."""
         if self.classes and access.risk not in self.classes:
             return False
         if self.actions:
