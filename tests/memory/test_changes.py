@@ -1,5 +1,6 @@
 """Reading requested changes: limits, fields of each operation, attributes, times."""
 
+from contextlib import suppress
 from typing import Any, get_args
 
 import pytest
@@ -132,7 +133,5 @@ def test_instants_survive_a_round_trip(moment: Any) -> None:
 
 @given(st.text(max_size=30))
 def test_any_text_is_an_instant_or_refused(text: str) -> None:
-    try:
-        read_instant(text, what="t")
-    except Invalid as error:
-        assert error.code == "memory.invalid"
+    with suppress(Invalid):
+        assert isinstance(read_instant(text, what="t"), int)

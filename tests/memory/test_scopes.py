@@ -17,8 +17,10 @@ LONE = Reach("host:desk app", "host")
 USER = Reach("user", "user", workspace_id=WSP)
 
 scope_ids = st.sampled_from(
-    ["home", f"workspace:{WSP}", f"workspace:{OTHER}", "agent:desk", "agent:other", f"agent:desk@{WSP}"]
-    + [f"agent:desk@{OTHER}", f"agent:other@{WSP}", f"session:{SES}", f"session:{PAST}"]
+    [
+        *("home", f"workspace:{WSP}", f"workspace:{OTHER}", "agent:desk", "agent:other", f"agent:desk@{WSP}"),
+        *(f"agent:desk@{OTHER}", f"agent:other@{WSP}", f"session:{SES}", f"session:{PAST}"),
+    ]
 )
 
 

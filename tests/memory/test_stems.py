@@ -13,7 +13,13 @@ from agentstead.memory.folding import fold, plain_words, stems_of
 from agentstead.memory.stems import stem
 from agentstead.memory.words import words
 
-ENDINGS = ["s", "sses", "ies", "ss", "eed", "ed", "ing", "at", "bl", "iz", "y", "ational", "tional", "enci", "anci", "izer", "logi", "bli", "alli", "entli", "eli", "ousli", "ization", "ation", "ator", "alism", "iveness", "fulness", "ousness", "aliti", "iviti", "biliti", "icate", "ative", "alize", "iciti", "ical", "ful", "ness", "al", "ance", "ence", "er", "ic", "able", "ible", "ant", "ement", "ment", "ent", "sion", "tion", "ion", "ou", "ism", "ate", "iti", "ous", "ive", "ize", "e", "ll"]
+ENDINGS = (
+    *("s", "sses", "ies", "ss", "eed", "ed", "ing", "at", "bl", "iz", "y", "ational", "tional", "enci", "anci", "izer"),
+    *("logi", "bli", "alli", "entli", "eli", "ousli", "ization", "ation", "ator", "alism", "iveness", "fulness"),
+    *("ousness", "aliti", "iviti", "biliti", "icate", "ative", "alize", "iciti", "ical", "ful", "ness", "al", "ance"),
+    *("ence", "er", "ic", "able", "ible", "ant", "ement", "ment", "ent", "sion", "tion", "ion", "ou", "ism", "ate"),
+    *("iti", "ous", "ive", "ize", "e", "ll"),
+)
 
 
 def stored_terms(texts: Iterable[str]) -> list[set[str]]:

@@ -52,7 +52,7 @@ def read_question(text: str) -> Question:
         text=asked,
         cut=len(text) > QUERY_CHARS or len(terms) > TERMS,
         terms=terms[:TERMS],
-        dropped=tuple(dict.fromkeys(word for word in folded if word not in terms)),
+        dropped=tuple(dict.fromkeys(bare for bare, word in zip(plain, folded, strict=True) if word not in terms)),
         names=frozenset(folded) | frozenset(plain),
         asks_when=any(_begins(lowered, opener) for opener in words().when_openers),
         months=frozenset(number for number, name in enumerate(_MONTHS, 1) if _names_month(lowered, name)),
