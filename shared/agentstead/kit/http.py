@@ -152,6 +152,8 @@ class _Gate:
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
+        # HTTP allows blanks around a field's value, and the parser in C leaves them there.
+        scope["headers"] = [(name, value.strip(b" \t")) for name, value in scope["headers"]]
         headers = Headers(scope=scope)
         refusal = self._foreign(headers)
         if refusal is None and scope["path"] not in self._OPEN:
