@@ -17,6 +17,7 @@ from agentstead.kit import CALLER, Call, Caller, Home, published
 from agentstead.kit.changes import ChangeHub
 from agentstead.kit.mcp_server import build
 from agentstead.policy import trust_host
+from agentstead.skills.resources import CATALOGUE
 from agentstead.skills.server import INSTRUCTIONS, SERVER
 from agentstead.skills.service import trust_skills
 from agentstead.skills.store import Place, hold
@@ -137,10 +138,7 @@ async def test_served_skills_are_resources_and_others_are_not(
         assert text_of(text) == (folder / "SKILL.md").read_text()
         assert text_of(await client.read_resource("skill://user/my%20tides/tables/a.txt")) == "high"
         assert bytes_of(await client.read_resource("skill://user/my%20tides/raw.bin")) == b"\xff"
-        names = [
-            item["name"]
-            for item in json.loads(text_of(await client.read_resource(SERVER.resources[0].uri_template)))["items"]
-        ]
+        names = [item["name"] for item in json.loads(text_of(await client.read_resource(CATALOGUE)))["items"]]
         assert "my tides" in names
         for uri in (
             "skill://user/hidden/SKILL.md",
@@ -179,3 +177,27 @@ async def test_the_catalogue_is_announced_when_it_may_have_changed(home: Home, m
     entries = await home.state.read(lambda r: r.entries(0))
     changed = [list(SERVER.changes(entry)) for entry in entries if entry.kind.startswith(("skills.", "memory."))]
     assert changed == [["agentstead://skills/catalogue"], []]
+
+
+@pytest.mark.parametrize("era", ERAS)
+async def test_a_secret_in_a_skill_appears_in_no_answer_and_no_record(
+    era: str, home: Home, mine: Path, connect: Connect, write_skill: WriteSkill
+) -> None:
+    secret = "ghp_" + "Zq7" * 12
+    write_skill(
+        mine, "tides", description=f"uses {secret}", body=f"token {secret}\n", files={"a.txt": f"export T={secret}\n"}
+    )
+    seen: list[str] = []
+    async with connect(era) as client:
+        seen.append(str(await client.call_tool("skill_list", {"detail": "full"})))
+        active = await client.call_tool("skill_activate", {"name": "tides"})
+        read = {"activation_id": active.structured_content["activation_id"], "path": "a.txt"}
+        seen += [str(active), str(await client.call_tool("skill_read", read))]
+        seen.append(str(await client.call_tool("skill_explain", {"name": "tides"})))
+        seen.append(str(await client.call_tool("skill_activate", {"name": secret})))
+        seen.append(text_of(await client.read_resource("skill://user/tides/a.txt")))
+        seen.append(text_of(await client.read_resource(CATALOGUE)))
+        seen.append(str(await client.get_prompt("use_skill", {"name": "tides"})))
+    seen.append(str(await home.state.read(lambda r: [tuple(row) for row in r.all("SELECT * FROM activations")])))
+    seen.append(str(await home.state.read(lambda r: r.entries(0))))
+    assert [text for text in seen if secret in text] == []

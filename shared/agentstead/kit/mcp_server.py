@@ -176,8 +176,8 @@ class _Face:
             call = await self._reading(request, "prompt", prompt.name, arguments)
             text = await prompt.render(call, **arguments)
         except AgentsteadError as error:
-            raise MCPError(code=INVALID_PARAMS, message=str(error)) from None
-        return published.prompt_text(prompt, text)
+            raise MCPError(code=INVALID_PARAMS, message=self._home.redactor.text(str(error))) from None
+        return published.prompt_text(prompt, self._home.redactor.text(text))
 
     async def _existing(self, request: Request, resource: Resource) -> list[types.Resource]:
         if resource.entries is None:
@@ -195,7 +195,8 @@ class _Face:
             call = await self._reading(request, "resource", uri, variables)
             content = await resource.read(call, **variables)
         except AgentsteadError as error:
-            raise MCPError(code=INVALID_PARAMS, message=str(error), data={"uri": uri}) from None
+            message = self._home.redactor.text(str(error))
+            raise MCPError(code=INVALID_PARAMS, message=message, data={"uri": uri}) from None
         except Exception as error:
             raise MCPError(code=types.INTERNAL_ERROR, message=str(self._unexpected(uri, error))) from None
         if isinstance(content, bytes):
