@@ -47,6 +47,29 @@ def test_the_strict_verdict_is_the_listed_one(case: dict[str, Any], tmp_path: Pa
         assert (list(read) if isinstance(read, tuple) else read) == expected
 
 
+@pytest.mark.parametrize("case", cases("lenient"))
+def test_the_lenient_verdict_is_the_listed_one(case: dict[str, Any]) -> None:
+    judged = judge(case["text"].encode(), folder=case["folder"], mode="lenient")
+    assert (judged.document is not None) is case["usable"]
+    assert sorted({each.code for each in judged.diagnostics}) == case["codes"]
+    for name, expected in case.get("reads", {}).items():
+        read = getattr(judged.document, name)
+        assert (list(read) if isinstance(read, tuple) else read) == expected
+
+
+@pytest.mark.parametrize("case", cases("parser", "validator", "ours"))
+def test_what_is_strictly_valid_is_read_leniently_without_an_error(case: dict[str, Any]) -> None:
+    files = case["files"] if isinstance(case["files"], dict) else {}
+    text = files.get("SKILL.md", files.get("skill.md"))
+    if text is None:
+        return
+    strict, forgiving = (judge(text.encode(), folder=case["folder"], mode=mode) for mode in ("strict", "lenient"))
+    assert strict.valid <= forgiving.valid
+    if strict.document is not None:
+        assert forgiving.document == strict.document
+        assert forgiving.diagnostics == strict.diagnostics
+
+
 def test_the_reference_has_its_fifteen_and_twenty_one_cases() -> None:
     assert [len(cases(name)) for name in ("parser", "validator")] == [15, 21]
 
@@ -168,6 +191,27 @@ def test_any_front_matter_gives_a_verdict_with_places(fields: list[tuple[str, st
     judged = judge(data.replace(b"\xed", b""), folder="tides", mode=mode)
     assert (judged.document is None) == (not judged.valid)
     assert all(each.line > 0 for each in judged.diagnostics)
+
+
+@settings(max_examples=200)
+@given(st.lists(st.tuples(FIELD, VALUE), max_size=6))
+def test_whoever_pleases_the_strict_reader_pleases_the_lenient_one(fields: list[tuple[str, str]]) -> None:
+    data = skill(*(f"{name}: {value}" for name, value in fields))
+    strict, forgiving = (judge(data, folder="tides", mode=mode) for mode in ("strict", "lenient"))
+    assert strict.valid <= forgiving.valid
+    assert strict.document in (None, forgiving.document)
+
+
+NEVER_FORGIVEN = {"fm.alias", "fm.tag", "fm.duplicate_key", "fm.unclosed", "name.missing", "description.missing"}
+
+
+@settings(max_examples=200)
+@given(st.lists(st.tuples(FIELD, VALUE), max_size=6))
+def test_a_lenient_reader_never_forgives_what_hides_or_lacks(fields: list[tuple[str, str]]) -> None:
+    judged = judge(skill(*(f"{name}: {value}" for name, value in fields)), folder="tides", mode="lenient")
+    grave = [each for each in judged.diagnostics if each.code in NEVER_FORGIVEN]
+    assert all(each.severity is Severity.ERROR for each in grave)
+    assert not (grave and judged.document)
 
 
 @given(st.binary(max_size=200))
