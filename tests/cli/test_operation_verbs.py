@@ -79,3 +79,21 @@ def test_the_workspace_that_is_named_before_the_verb_is_the_one_of_the_operation
 
 def test_what_needs_a_person_is_listed_under_pending(run: Run, project: Path) -> None:
     assert run("pending", "list", "-o", "json").code == 0
+
+
+def test_what_would_be_allowed_ends_with_0_and_what_would_be_asked_with_4(run: Run, project: Path) -> None:
+    assert run("permissions", "check", "session_find", "-o", "json").json["verdict"] == "allow"
+    asked = run(
+        "permissions", "check", "skill_switch", "--arguments", '{"selector": "x", "enabled": true}', "-o", "json"
+    )
+    assert (asked.code, asked.json["verdict"]) == (4, "ask")
+
+
+def test_a_memory_is_added_recalled_edited_and_forgotten(run: Run, project: Path) -> None:
+    added = run("memory", "add", "The build runs with make.", "--type", "fact", "--tags", "build", "-o", "json")
+    assert added.code == 0, added.err
+    found = run("memory", "recall", "how does the build run", "-o", "json").json
+    assert "make" in found["items"][0]["text"]
+    memory_id = found["items"][0]["memory_id"]
+    assert run("memory", "show", memory_id).code == 0
+    assert run("memory", "pin", memory_id).code == 0

@@ -72,6 +72,16 @@ def test_a_terminal_gets_the_same_words_in_tables_that_fit(monkeypatch: pytest.M
     assert long.count("word") == 60
 
 
+def test_a_table_of_too_many_columns_is_a_block_a_row(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "60")
+    row = {f"name_{place}": f"value number {place}" for place in range(6)}
+    text = rich({"items": [row, {**row, "name_0": None}]}, colour=False)
+    first, second = "\n".join(line.rstrip() for line in text.splitlines()).split("\n\n")
+    assert [line.split(maxsplit=1) for line in first.splitlines()] == [[name, value] for name, value in row.items()]
+    assert "name_0" not in second
+    assert plain({"items": [row]}).startswith("NAME_0")
+
+
 def test_what_looks_like_markup_is_shown_as_it_is() -> None:
     assert "[bold]x[/bold] :smile:" in rich({"text": "[bold]x[/bold] :smile:"}, colour=False)
 

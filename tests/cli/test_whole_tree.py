@@ -5,10 +5,12 @@ import subprocess
 import sys
 from collections import Counter
 from pathlib import Path
+from typing import get_args
 
 import pytest
 
 from agentstead.cli.leaves import Leaf, all_leaves, routes_of
+from agentstead.cli.outcomes import OUTCOMES
 from agentstead.cli.reference import differing, pages
 from agentstead.cli.routes import NOUNS, PERSON, ROUTES, VERBS
 from agentstead.config import PRODUCT
@@ -170,3 +172,9 @@ def test_a_strangers_server_brings_its_verbs(home_path: Path, tmp_path: Path) ->
     assert "Verbs of the server parrot." in ran("--help").stdout
     said = ran("parrot", "say", "hello", "-o", "json")
     assert (said.returncode, said.stdout) == (0, '{"said":"hello"}\n')
+
+
+def test_every_outcome_names_a_field_of_its_result_and_values_it_may_have() -> None:
+    for name, (field, codes) in OUTCOMES.items():
+        values = get_args(OPERATIONS[name].result.model_fields[field].annotation)
+        assert not values or set(codes) <= set(values), name

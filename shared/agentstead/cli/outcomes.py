@@ -6,7 +6,7 @@ from typing import Any
 from agentstead.cli.exits import DENIED, DONE, FAILED, PENDING
 
 # Field of a result and the exit codes of its values; what is not named is done.
-_OUTCOMES: Mapping[str, tuple[str, Mapping[str, int]]] = {
+OUTCOMES: Mapping[str, tuple[str, Mapping[str, int]]] = {
     "permission_check": ("verdict", {"allow": DONE, "ask": PENDING, "deny": DENIED}),
     "check_run": ("outcome", {"pass": DONE, "fail": FAILED}),
     "skill_validate": ("valid", {"True": DONE, "False": FAILED}),
@@ -15,5 +15,5 @@ _OUTCOMES: Mapping[str, tuple[str, Mapping[str, int]]] = {
 
 def outcome(operation: str, result: Mapping[str, Any]) -> int:
     """Return the exit code for a result of an operation."""
-    field, codes = _OUTCOMES.get(operation, ("", {}))
+    field, codes = OUTCOMES.get(operation, ("", {}))
     return codes.get(str(result.get(field)), DONE)

@@ -1,12 +1,14 @@
 """Any result as text: names and values in two columns, lists of objects as tables; with rich where a person looks."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, TextIO
 
 from agentstead.cli.plain import is_simple, one_line, shown
 
 _GAP = "  "
+# A column that wraps below this many characters is harder to read than a line of its own.
+_NARROWEST = 16
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +34,7 @@ def plain(result: Mapping[str, Any]) -> str:
 
 
 def print_rich(result: Mapping[str, Any], stream: TextIO, *, colour: bool) -> None:
-    """Print a result to a terminal, in tables that fit its width."""
+    """Print a result to a terminal, in tables that fit its width; what has too many columns is a block a row."""
     from rich.console import Console
     from rich.padding import Padding
     from rich.table import Table
@@ -40,10 +42,10 @@ def print_rich(result: Mapping[str, Any], stream: TextIO, *, colour: bool) -> No
 
     system: Literal["auto"] | None = "auto" if colour else None
     console = Console(file=stream, color_system=system, highlight=False, markup=False, emoji=False)
-    for part in _parts(result, 0):
+    for part in _fitting(_parts(result, 0), console.width):
         indent = (0, 0, 0, len(_GAP) * part.depth)
         if isinstance(part, Heading):
-            console.print(Padding(Text(part.text, "bold"), indent))
+            console.print(Padding(Text(part.text, "bold"), indent, expand=False))
             continue
         table = Table(box=None, show_header=bool(part.names), header_style="bold", pad_edge=False, padding=(0, 2, 0, 0))
         for place in range(max(map(len, part.rows))):
@@ -51,7 +53,25 @@ def print_rich(result: Mapping[str, Any], stream: TextIO, *, colour: bool) -> No
             table.add_column(Text(name), style="" if part.names or place else "bold", overflow="fold")
         for row in part.rows:
             table.add_row(*map(Text, row))
-        console.print(Padding(table, indent))
+        console.print(Padding(table, indent, expand=False))
+
+
+def _fitting(parts: Iterable[Part | Heading], width: int) -> Iterator[Part | Heading]:
+    """Turn tables whose columns would be too narrow to read into one block a row."""
+    for part in parts:
+        if isinstance(part, Heading) or not part.names or _readable(part, width):
+            yield part
+            continue
+        for place, row in enumerate(part.rows):
+            if place:
+                yield Heading(part.depth, "")
+            yield Part(part.depth, (), tuple((n, cell) for n, cell in zip(part.names, row, strict=True) if cell))
+
+
+def _readable(part: Part, width: int) -> bool:
+    columns = zip(part.names, *part.rows, strict=True)
+    needed = sum(min(max(map(len, column)), _NARROWEST) + len(_GAP) for column in columns)
+    return needed + len(_GAP) * part.depth <= width
 
 
 def _parts(result: Mapping[str, Any], depth: int) -> Iterator[Part | Heading]:
