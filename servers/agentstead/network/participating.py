@@ -84,6 +84,7 @@ async def peer_find(
         peers=[PeerShown.of(each) for each in page],
         channels=channels,
         next_cursor=call.home.state.cursors.seal({"after": last}, filters) if last else None,
+        note=place.note or None,
     )
 
 

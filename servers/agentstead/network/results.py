@@ -91,6 +91,7 @@ class PeersFound(Result):
     peers: list[PeerShown]
     channels: list[ChannelShown]
     next_cursor: str | None = None
+    note: str | None = None
 
 
 class Reached(Part):

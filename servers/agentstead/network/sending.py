@@ -4,10 +4,12 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import AsyncExitStack
 from dataclasses import dataclass, field
 from functools import partial
+from pathlib import Path
 from typing import Any, Concatenate, Final, ParamSpec, TypeVar
 
 from anyio import to_thread
 
+from agentstead.identity import registry
 from agentstead.kit import Call
 from agentstead.network.acceptance import Arrival
 from agentstead.network.joining import Newcomer
@@ -17,10 +19,11 @@ from agentstead.network.rooms import room_of
 from agentstead.network.wire import Envelope, Refused, compose, examine
 from agentstead.network.wire.grammar import Kind, Surface
 from agentstead.network.works import find_work
-from agentstead.state import AgentsteadError, Invalid, Reading, Tx, new_id
+from agentstead.state import Invalid, Reading, Tx, new_id
 
 # Larger messages lie in the blob store, and are examined off the event loop.
 INLINE_BYTES: Final = 65_536
+WORKSPACE_VARIABLE: Final = "AGENTSTEAD_WORKSPACE"
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -79,11 +82,8 @@ async def acting(call: Call, *, peer: str | None = None, channel: str | None = N
 
 
 async def workspace_of(call: Call) -> str | None:
-    """Return the workspace that a call comes from, or None where it names none."""
-    try:
-        return (await call.workspace()).id
-    except AgentsteadError:
-        return None
+    """Return the registered workspace that a call comes from, or None; nothing is registered by asking."""
+    return await call.read(_known_workspace, call.environ.get(WORKSPACE_VARIABLE, ""), call.cwd)
 
 
 def address(reading: Reading, sender: Peer, wanted: Wanted, *, fresh_thread: str, fresh_work: str) -> Address:
@@ -179,6 +179,13 @@ async def examined(call: Call, raw: bytes) -> Envelope:
 def now_s(call: Call) -> int:
     """Return the home's time in whole Unix seconds."""
     return call.home.clock.now_us() // 1_000_000
+
+
+def _known_workspace(reading: Reading, named: str, cwd: Path | None) -> str | None:
+    found = registry.named(reading, named) if named else None
+    if found is None and cwd is not None:
+        found = registry.enclosing(reading, cwd.resolve())
+    return None if found is None else found.id
 
 
 def _is_secret(call: Call, text: str) -> bool:

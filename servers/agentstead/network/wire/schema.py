@@ -5,15 +5,14 @@ The schema carries its own codes (`x-refusal`); a keyword without one has the co
 
 import json
 from collections.abc import Iterator, Mapping
+from functools import cache
 from importlib import resources
-from typing import Any, Final, Literal, cast
-
-from jsonschema import Draft202012Validator, TypeChecker
-from jsonschema.exceptions import ValidationError
-from jsonschema.protocols import Validator
-from jsonschema.validators import extend
+from typing import TYPE_CHECKING, Any, Final, Literal
 
 from agentstead.network.wire.refusal import LOCAL_CODES, REASONS, LocalCode, Reason, Refused, pointer_of
+
+if TYPE_CHECKING:
+    from jsonschema import ValidationError
 
 Stage = Literal["header", "placement", "content"]
 
@@ -46,17 +45,17 @@ def load_schema() -> dict[str, Any]:
 
 def check(stage: Stage, envelope: Mapping[str, Any]) -> None:
     """Raise `Refused` for the first rule of `stage` that a parsed envelope breaks."""
-    error = next(_VALIDATORS[stage].iter_errors(envelope), None)
+    error = next(_validator(stage).iter_errors(envelope), None)
     if error is not None:
         raise _refused(stage, error)
 
 
 def is_valid(envelope: Any) -> bool:
     """Tell whether a parsed value satisfies the whole schema."""
-    return next(_WHOLE.iter_errors(envelope), None) is None
+    return next(_validator("whole").iter_errors(envelope), None) is None
 
 
-def _refused(stage: Stage, error: ValidationError) -> Refused:
+def _refused(stage: Stage, error: "ValidationError") -> Refused:
     keyword = str(error.validator)
     path = [*error.absolute_path, *_missing(keyword, error)]
     what = _MEANINGS.get(keyword, "The member breaks a rule of the protocol.")
@@ -64,7 +63,7 @@ def _refused(stage: Stage, error: ValidationError) -> Refused:
     return Refused(reason, local, what=what, pointer=pointer_of(path))
 
 
-def _code(stage: Stage, keyword: str, error: ValidationError, *, in_body: bool) -> tuple[Reason, LocalCode | None]:
+def _code(stage: Stage, keyword: str, error: "ValidationError", *, in_body: bool) -> tuple[Reason, LocalCode | None]:
     if stage == "content" and in_body:
         return "malformed", "bad_body"
     schema = error.schema if isinstance(error.schema, dict) else {}
@@ -74,7 +73,7 @@ def _code(stage: Stage, keyword: str, error: ValidationError, *, in_body: bool) 
     return "malformed", named if named in LOCAL_CODES else _CODES.get(keyword, "bad_type")
 
 
-def _missing(keyword: str, error: ValidationError) -> list[str]:
+def _missing(keyword: str, error: "ValidationError") -> list[str]:
     if keyword != "required":
         return []
     wanted: Any = error.validator_value
@@ -82,36 +81,44 @@ def _missing(keyword: str, error: ValidationError) -> list[str]:
     return [name for name in wanted if name not in present][:1]
 
 
-def _is_integer(_: TypeChecker, value: Any) -> bool:
+@cache
+def _validator(part: Stage | Literal["whole"]) -> Any:
+    """Return a validator of the whole schema or of one stage of it."""
+    document = load_schema()
+    match part:
+        case "whole":
+            return _strict()(document)
+        case "header":
+            return _strict()({key: value for key, value in document.items() if key != "allOf"})
+        case _:
+            return _strict()({"$ref": f"#/$defs/{part}", "$defs": document["$defs"]})
+
+
+@cache
+def _strict() -> Any:
+    """Return the library's validator with our integers and a linear `uniqueItems`.
+
+    The library is imported here since it takes longer than all of this package, and only who sends needs it.
+    """
+    from jsonschema import Draft202012Validator
+    from jsonschema.validators import extend
+
+    return extend(  # type: ignore[no-untyped-call] # the stubs leave it out
+        Draft202012Validator,
+        validators={"uniqueItems": _unique},
+        type_checker=Draft202012Validator.TYPE_CHECKER.redefine("integer", _is_integer),
+    )
+
+
+def _is_integer(_: Any, value: Any) -> bool:
     # 1.0 and 1e9 are integers to JSON Schema, but not to the protocol: the token has neither fraction nor exponent.
     return isinstance(value, int) and not isinstance(value, bool)
 
 
-def _unique(_: Validator, wanted: bool, items: Any, __: Mapping[str, Any]) -> Iterator[ValidationError]:
+def _unique(_: Any, wanted: bool, items: Any, __: Mapping[str, Any]) -> Iterator["ValidationError"]:
     """Compare strings by a set: the library's pairwise comparison of mixed items costs hours on one megabyte."""
+    from jsonschema import ValidationError
+
     strings = [item for item in items if isinstance(item, str)] if isinstance(items, list) else []
     if wanted and len(set(strings)) != len(strings):
         yield ValidationError("an item stands twice")
-
-
-_Strict: Any = extend(  # type: ignore[no-untyped-call] # the stubs leave it out
-    Draft202012Validator,
-    validators={"uniqueItems": _unique},
-    type_checker=Draft202012Validator.TYPE_CHECKER.redefine("integer", _is_integer),
-)
-_DOCUMENT = load_schema()
-
-
-def _stage(name: Stage) -> Validator:
-    if name == "header":
-        header = {key: value for key, value in _DOCUMENT.items() if key != "allOf"}
-        return cast("Validator", _Strict(header))
-    return cast("Validator", _Strict({"$ref": f"#/$defs/{name}", "$defs": _DOCUMENT["$defs"]}))
-
-
-_VALIDATORS: Final[Mapping[Stage, Validator]] = {
-    "header": _stage("header"),
-    "placement": _stage("placement"),
-    "content": _stage("content"),
-}
-_WHOLE: Final[Validator] = _Strict(_DOCUMENT)
