@@ -45,7 +45,7 @@ def print_rich(result: Mapping[str, Any], stream: TextIO, *, colour: bool) -> No
     for part in _fitting(_parts(result, 0), console.width):
         indent = (0, 0, 0, len(_GAP) * part.depth)
         if isinstance(part, Heading):
-            console.print(Padding(Text(part.text, "bold"), indent, expand=False))
+            console.print(Padding(Text(part.text, "bold"), indent, expand=False) if part.text else "")
             continue
         table = Table(box=None, show_header=bool(part.names), header_style="bold", pad_edge=False, padding=(0, 2, 0, 0))
         for place in range(max(map(len, part.rows))):
