@@ -1,6 +1,7 @@
 """The scan gate: what is refused, held, and let pass."""
 
 import re
+import time
 
 import pytest
 from hypothesis import given, settings
@@ -116,5 +117,11 @@ def test_findings_lie_inside_the_text(text: str) -> None:
     "unit", ["ignore ", "curl x ", "do not tell ", "a\u0301", "\u200d", "base64 -d ", "send keys "]
 )
 def test_a_long_text_is_scanned_in_linear_time(unit: str) -> None:
-    text = unit * (262_144 // len(unit))
-    scan([text], redact=redact, trust=Trust.HOST)
+    def seconds(chars: int) -> float:
+        text = unit * (chars // len(unit))
+        started = time.process_time()
+        scan([text], redact=redact, trust=Trust.HOST)
+        return time.process_time() - started
+
+    small, large = min(seconds(32_768) for _ in range(3)), seconds(262_144)
+    assert large < 4 * 8 * small + 0.5

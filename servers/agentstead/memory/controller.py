@@ -13,7 +13,7 @@ from agentstead.memory.question import read_question
 from agentstead.memory.scan import SECRET, Finding, scan
 from agentstead.memory.scopes import Reach
 from agentstead.memory.search import Filters, search
-from agentstead.memory.store import Memory, find_exact, find_slot, load
+from agentstead.memory.store import Memory, find_exact, find_overlap, find_slot, load
 from agentstead.memory.times import DAY_US
 from agentstead.memory.vocabulary import Channel, DecisionOp, Trust, Verdict
 from agentstead.state import Conflict, Exhausted, Tx
@@ -167,6 +167,7 @@ def _exact(case: _Case) -> Judgement | None:
         memory_type=intent.type,
         text_hash=intent.text_hash,
         fork_id=case.writer.reach.fork_id,
+        span=intent.span(case.tx.now_us),
         turn=(intent.draft.thread, intent.draft.place) if intent.type == "episode" else None,
     )
     if twin is None:
@@ -186,10 +187,14 @@ def _key(case: _Case) -> Judgement | None:
         key=intent.key,
         fork_id=case.writer.reach.fork_id,
     )
-    if holder is None or (intent.target is not None and holder.id == intent.target.id):
-        return case.go_on("key", "free")
-    if intent.target is not None:
+    if holder is not None and intent.target is not None and holder.id == intent.target.id:
+        holder = None
+    if holder is not None and intent.target is not None:
         raise _slot_taken(intent, holder)
+    beside = [each.id for each in (holder, intent.target) if each is not None]
+    _check_overlap(case, beside)
+    if holder is None:
+        return case.go_on("key", "free")
     if _ends_before(case, holder):
         return case.go_on("key", "earlier", memory=holder.id)
     if holder.trust > case.authority.trust:
@@ -211,9 +216,11 @@ def _near(case: _Case) -> Judgement | None:
 
 
 def _free_slot(case: _Case) -> Judgement | None:
-    target = case.intent.target
-    if case.intent.op != "restore" or target is None or target.edition.key is None:
+    """Let a memory come back, or change its time, only where its slot has room."""
+    target, retracted = case.intent.target, case.intent.also_retract
+    if case.intent.op not in ("restore", "revise") or target is None or target.edition.key is None:
         return None
+    beside = [target.id, *([retracted.id] if retracted else [])]
     holder = find_slot(
         case.tx,
         scope=target.scope,
@@ -221,8 +228,9 @@ def _free_slot(case: _Case) -> Judgement | None:
         key=target.edition.key,
         fork_id=target.edition.fork_id,
     )
-    if holder is not None and (case.intent.also_retract is None or holder.id != case.intent.also_retract.id):
+    if holder is not None and holder.id not in beside:
         raise _slot_taken(case.intent, holder)
+    _check_overlap(case, beside)
     return case.go_on("key", "free")
 
 
@@ -291,6 +299,28 @@ def _ends_before(case: _Case, holder: Memory) -> bool:
     """Tell whether the new statement is about a time that ended before the holder's began."""
     end = case.intent.draft.valid_to
     return end is not None and end <= holder.edition.valid_from
+
+
+def _check_overlap(case: _Case, beside: Sequence[str]) -> None:
+    """Refuse to say two things of one time in one slot: what is over is changed on purpose, never by the way."""
+    intent = case.intent
+    assert intent.key is not None
+    other = find_overlap(
+        case.tx,
+        scope=intent.scope.id,
+        memory_type=intent.type,
+        key=intent.key,
+        fork_id=case.writer.reach.fork_id,
+        span=intent.span(case.tx.now_us),
+        beside=beside,
+    )
+    if other is not None:
+        raise Conflict(
+            "memory.conflict",
+            f"{other.id} says already what {intent.key!r} was at that time.",
+            remedy=f"Give valid_from and valid_to beside its period, or retract {other.id} first.",
+            details={"memory_id": other.id},
+        )
 
 
 def _slot_taken(intent: Intent, holder: Memory) -> Conflict:

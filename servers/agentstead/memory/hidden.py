@@ -1,11 +1,15 @@
 """Finding text that a reader cannot see, or takes for other letters; emoji and scripts that need joiners pass."""
 
+import re
 import unicodedata
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import islice
 from typing import Literal
 
 MARKS_IN_A_ROW = 3
+# One place is enough to refuse a text; a few help to mend it.
+FINDINGS_MOST = 20
 
 _ALWAYS = frozenset("\u200b\u2060\ufeff\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")
 _JOINERS = frozenset("\u200c\u200d")
@@ -25,6 +29,11 @@ _GREEK_LOOK_ALIKES = frozenset(
     "\u0391\u0392\u0395\u0396\u0397\u0399\u039a\u039c\u039d\u039f\u03a1\u03a4\u03a5\u03a7\u03bf\u03b9\u03bd\u03c5\u03ba\u03c1"
 )
 
+_SUSPECT = re.compile(
+    "[\u200b-\u200d\u2060\ufeff\u202a-\u202e\u2066-\u2069\U000e0000-\U000e007f\ufe00-\ufe0f\U000e0100-\U000e01ef]"
+)
+_WORD = re.compile(r"[^\W\d_]+")
+
 Action = Literal["hold", "reject"]
 
 
@@ -39,10 +48,11 @@ class Hidden:
 
 
 def find_hidden(text: str) -> list[Hidden]:
-    """Return the places of hidden text, and of words that mix look-alike scripts."""
+    """Return the first places of hidden text, and of words that mix look-alike scripts."""
     if text.isascii():
         return []
-    return [*_invisible(text), *_stacked(text), *_disguised(text)]
+    looks = (_invisible(text), _stacked(text), _disguised(text))
+    return [found for look in looks for found in islice(look, FINDINGS_MOST)]
 
 
 def reveal(text: str) -> str:
@@ -53,12 +63,13 @@ def reveal(text: str) -> str:
 
 def _invisible(text: str) -> Iterator[Hidden]:
     allowed_until = 0
-    for place, char in enumerate(text):
+    for found in _SUSPECT.finditer(text):
+        place = found.start()
         if place < allowed_until:
             continue
-        if char == _FLAG and text.startswith(_FLAG_ENDS, place + 1):
+        if text[place - 1 : place] == _FLAG and text.startswith(_FLAG_ENDS, place):
             allowed_until = text.index("\U000e007f", place) + 1
-        elif rule := _rule_of(text, place, char):
+        elif rule := _rule_of(text, place, found[0]):
             yield Hidden(rule, "reject", place, place + 1)
 
 
@@ -107,14 +118,9 @@ def _is_variation(run: str) -> bool:
 
 
 def _disguised(text: str) -> Iterator[Hidden]:
-    start = None
-    for place, char in enumerate(text + " "):
-        if char.isalpha():
-            start = place if start is None else start
-        elif start is not None:
-            if _mixes(text[start:place]):
-                yield Hidden("hidden.look_alike", "hold", start, place)
-            start = None
+    for word in _WORD.finditer(text):
+        if _mixes(word[0]):
+            yield Hidden("hidden.look_alike", "hold", word.start(), word.end())
 
 
 def _mixes(word: str) -> bool:

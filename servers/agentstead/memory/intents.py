@@ -52,6 +52,17 @@ class Intent:
         """Return the operation."""
         return self.draft.op
 
+    def span(self, now_us: int) -> tuple[int, int | None]:
+        """Return the time in the world that it would speak of, from now on unless it says otherwise."""
+        draft, before = self.draft, self.as_of or self.target
+        if before is None or draft.op in ("add", "supersede"):
+            return (now_us if draft.valid_from is None else draft.valid_from), draft.valid_to
+        start = before.edition.valid_from if draft.valid_from is None else draft.valid_from
+        if draft.op == "restore":
+            # An archived memory kept its end; whatever else comes back is believed without one.
+            return start, before.edition.valid_to if before.state == "archived" else None
+        return start, before.edition.valid_to if draft.valid_to is None else draft.valid_to
+
     @property
     def text_hash(self) -> str:
         """Return the hash of what would be said."""

@@ -34,8 +34,10 @@ _BY_IDS = _HEAD + "WHERE m.id IN (SELECT value FROM json_each(:ids))"
 _EXACT = (
     _HEAD
     + """
-WHERE m.state = 'live'
+WHERE m.state IN ('live', 'superseded', 'expired')
     AND m.fork_id IN ('', :fork)
+    AND (e.valid_to IS NULL OR e.valid_to > :start)
+    AND (:end IS NULL OR e.valid_from < :end)
     AND (:turn = 0 OR (e.thread = :thread AND e.place IS :place))
     AND m.head_edition IN (
         SELECT x.id
@@ -54,10 +56,29 @@ ORDER BY m.fork_id DESC
 LIMIT 1
 """
 )
+_OVERLAP = (
+    _HEAD
+    + """
+WHERE m.scope = :scope
+    AND m.type = :type
+    AND m.key = :key
+    AND m.fork_id IN ('', :fork)
+    AND m.state IN ('live', 'superseded', 'expired')
+    AND e.unrecorded_at IS NULL
+    AND (e.valid_to IS NULL OR (e.valid_to > :start AND e.valid_to > e.valid_from))
+    AND (:end IS NULL OR e.valid_from < :end)
+    AND m.id NOT IN (SELECT value FROM json_each(:beside))
+ORDER BY m.id
+LIMIT 1
+"""
+)
 _LAST_PLACE = """
 SELECT max(place) FROM memory_editions
 WHERE scope = :scope AND thread = :thread AND thread <> '' AND unrecorded_at IS NULL
 """
+
+
+Span = tuple[int, int | None]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -114,9 +135,10 @@ def find_exact(
     memory_type: MemoryType,
     text_hash: str,
     fork_id: str,
+    span: Span,
     turn: tuple[str, int | None] | None = None,
 ) -> Memory | None:
-    """Return the live memory of this scope and type that says the same; of a turn (thread, place) that very turn."""
+    """Return the memory of this scope and type that says the same of a time in `span`; of a turn that very turn."""
     thread, place = turn or ("", None)
     row = reading.one(
         _EXACT,
@@ -124,6 +146,8 @@ def find_exact(
         type=memory_type,
         text_hash=text_hash,
         fork=fork_id,
+        start=span[0],
+        end=span[1],
         turn=int(turn is not None),
         thread=thread,
         place=place,
@@ -134,6 +158,30 @@ def find_exact(
 def find_slot(reading: Reading, *, scope: str, memory_type: MemoryType, key: str, fork_id: str) -> Memory | None:
     """Return the live memory in this slot; a fork's own comes before the base's."""
     row = reading.one(_SLOT, scope=scope, type=memory_type, key=key, fork=fork_id)
+    return None if row is None else _memory(row)
+
+
+def find_overlap(
+    reading: Reading,
+    *,
+    scope: str,
+    memory_type: MemoryType,
+    key: str,
+    fork_id: str,
+    span: Span,
+    beside: Sequence[str],
+) -> Memory | None:
+    """Return a memory in this slot that is believed of a time in `span`, besides those that are about to change."""
+    row = reading.one(
+        _OVERLAP,
+        scope=scope,
+        type=memory_type,
+        key=key,
+        fork=fork_id,
+        start=span[0],
+        end=span[1],
+        beside=json.dumps(list(beside)),
+    )
     return None if row is None else _memory(row)
 
 
