@@ -7,7 +7,7 @@ from typing import get_args
 
 import pytest
 
-from agentstead.kit import Home
+from agentstead.kit import Home, declarations
 from agentstead.skills import activations, holding, lifetimes
 from agentstead.skills.activations import EndReason, Terms, begin, end, find
 from agentstead.skills.candidates import Origin, Root
@@ -124,3 +124,13 @@ def test_only_the_modules_of_the_door_open_files() -> None:
 def test_every_setting_of_this_server_is_read_somewhere() -> None:
     code = "".join(path.read_text("utf-8") for path in PACKAGE.glob("*.py") if path.name != "settings.py")
     assert [each.key for each in SETTINGS if each.key not in code] == []
+
+
+def test_the_bundled_skills_name_tools_that_exist() -> None:
+    servers = declarations()
+    if len(servers) < 6:
+        pytest.skip("a server is not installed here")
+    tools = {tool.name for server in servers for tool in server.tools("core")}
+    text = (BUNDLED / "agentstead" / "SKILL.md").read_text("utf-8")
+    named = set(re.findall(r"`([a-z]+_[a-z_]+)`", text)) - {"session_id"}
+    assert named <= tools
