@@ -30,9 +30,10 @@ def test_the_container_does_not_run_as_root() -> None:
     assert "USER agentstead" in SERVICE["build"]["dockerfile_inline"]
 
 
-def test_the_port_is_the_default_of_the_coordinator() -> None:
-    ports = re.findall(r"127\.0\.0\.1:(\d+)/", FILE.read_text(encoding="utf-8"))
-    assert {int(port) for port in ports} == {DEFAULTS["coordinator.port"]}
+def test_the_coordinator_s_default_port_is_published_on_loopback_alone() -> None:
+    port = DEFAULTS["coordinator.port"]
+    assert SERVICE["ports"] == [f"127.0.0.1:{port}:{port}"]
+    assert set(re.findall(r"127\.0\.0\.1:(\d+)/", FILE.read_text(encoding="utf-8"))) == {str(port)}
 
 
 def test_docker_waits_longer_than_a_drain_takes() -> None:
