@@ -10,6 +10,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -40,7 +41,7 @@ class Host:
     def say(self, **message: Any) -> None:
         self.raw(json.dumps({"jsonrpc": "2.0", **message}).encode() + b"\n")
 
-    def call(self, key: int | str, name: str, _meta: Message | None = None, **arguments: Any) -> None:
+    def call(self, key: int | str, name: str, /, _meta: Message | None = None, **arguments: Any) -> None:
         params: Message = {"name": name, "arguments": arguments}
         self.say(id=key, method="tools/call", params={**params, "_meta": _meta} if _meta else params)
 
@@ -177,8 +178,8 @@ def place(tmp_path: Path) -> Iterator[Path]:
     home = tmp_path / "h"
     home.mkdir(mode=0o700)
     yield home
-    control.stop(home, timeout_s=0)
-    until(lambda: not processes_of(home))
+    # A shim that was ended may have begun a start that is still under way.
+    until(lambda: not control.stop(home, timeout_s=0) and not processes_of(home))
 
 
 @pytest.fixture
@@ -223,6 +224,26 @@ def run(place: Path, environ: dict[str, str]) -> Iterator[Callable[..., Host]]:
         host.end()
         assert host.process.stderr is not None
         host.process.stderr.close()
+
+
+@pytest.fixture(scope="module")
+def standing(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """A home whose coordinator runs for all tests of a module: for those that do it no harm."""
+    home = tmp_path_factory.mktemp("standing")
+    home.chmod(0o700)
+    kept = {name: value for name, value in os.environ.items() if not name.startswith("AGENTSTEAD_")}
+    host = Host([sys.executable, str(PROGRAM), "run", "--home", str(home), "--port", "0"], kept)
+    host.hear()
+    yield home
+    host.end()
+    assert host.process.stderr is not None
+    host.process.stderr.close()
+
+
+@pytest.fixture
+def visit(standing: Path, serve: Callable[..., Host]) -> Callable[..., Host]:
+    """Start a shim at the standing coordinator."""
+    return partial(serve, "--home", str(standing))
 
 
 @pytest.fixture

@@ -10,8 +10,8 @@ def main() -> int:
     program = (sys.executable, str(Path(__file__).resolve()))
     if sys.argv[1:2] == ["serve"] and "--standalone" not in sys.argv:
         return launch.main(sys.argv[1:], program=program)
-    sys.path.insert(0, str(Path(__file__).parent))
-    from fake_home import open_fake
+    sys.path.insert(0, str(Path(__file__).parents[2]))
+    from tests.fakes.fake_home import open_fake
 
     return launch.main(sys.argv[1:], opener=open_fake, program=program)
 

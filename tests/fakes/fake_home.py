@@ -35,7 +35,7 @@ class FakeHome:
     warnings = ("fake",)
 
     def __init__(self, path: Path, only: str) -> None:
-        self.names: tuple[str, ...] = (only,) if only else ("notes", "other")
+        self.names = tuple(name for name in ("notes", "other") if only in ("", name))
         self.draining = False
         self.work = 0
         self.ledger = sqlite3.connect(path / "fake.db", isolation_level=None)
@@ -68,9 +68,9 @@ class FakeHome:
         """Write one row; with a key only once, however often it is called."""
         self.ledger.execute(
             "INSERT INTO applied (name, key) VALUES (:name, :key) ON CONFLICT (key) DO NOTHING",
-            {"name": arguments["name"], "key": arguments.get("key")},
+            {"name": arguments["row"], "key": arguments.get("key")},
         )
-        return {"applied": arguments["name"]}
+        return {"applied": arguments["row"]}
 
     async def sleep(self, context: Context, arguments: dict[str, Any]) -> object:
         for step in range(1, 11):

@@ -52,6 +52,7 @@ def _run(argv: "list[str]", opener: "Opener | None") -> int:
             host=given.host,
             port=given.port,
             idle_exit_s=given.idle_exit_s,
+            probe_s=given.probe_s,
         )
         if given.only:
             return standalone.run_http(wanted, given.only, announce=report.ready, opener=opener)
@@ -100,4 +101,5 @@ def _parser() -> "argparse.ArgumentParser":
     run.add_argument("--port", type=int)
     run.add_argument("--only", default="")
     run.add_argument("--idle-exit-s", type=float)
+    run.add_argument("--probe-s", type=float, default=5.0)
     return parser

@@ -75,7 +75,7 @@ class OpenHome:
             raise NotFound(
                 "ref.not_found",
                 f"No server is named {name[:64]!r}.",
-                remedy=f"There are {', '.join(self._declared)}.",
+                remedy=f"There are {', '.join(each.name for each in self._home.servers)}.",
             )
         return self._declared[name]
 

@@ -59,19 +59,21 @@ class Shim:
         """Pump until the host closes our input or no coordinator can be had; return the exit status."""
         while self._status is None:
             self._watch()
-            events = dict(self._poll.poll(self._timeout_ms()))
-            if self._reach is not None:
-                self._come_closer(self._reach)
-            elif self._link is not None and self._link.fileno() in events:
-                self._receive(self._link)
-            if STDIN in events:
-                self._take(self._host.read())
-            self._send()
-            if STDOUT in events:
-                self._host.write()
-            self._perhaps_end()
+            self._attend(dict(self._poll.poll(self._timeout_ms())))
         self._close()
         return self._status
+
+    def _attend(self, events: dict[int, int]) -> None:
+        if STDIN in events:
+            self._take(self._host.read())
+        if self._reach is not None:
+            self._come_closer(self._reach)
+        elif self._link is not None and self._link.fileno() in events:
+            self._receive(self._link)
+        self._send()
+        if STDOUT in events and self._status is None:
+            self._host.write()
+        self._perhaps_end()
 
     def _reaching(self, *, wanted: bool) -> Reach:
         return Reach(self._home, self._hello, self._version, command=self._command, wanted=wanted)
@@ -207,6 +209,8 @@ class Shim:
         return min(waits) if waits else None
 
     def _perhaps_end(self) -> None:
+        if self._status is not None:
+            return
         if self._host.gone:
             self._status = 0
         elif self._host.eof:

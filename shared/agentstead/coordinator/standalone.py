@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import anyio
+from anyio.abc import TaskStatus
 
 from agentstead.coordinator import control
 from agentstead.coordinator.arguments import USAGE, serve_arguments
@@ -89,34 +90,43 @@ async def _on_http(terms: Terms, name: str, announce: Announce, opener: "Opener"
         )
         bound = bind(terms.http.host, terms.http.port)
         web = Web(app, bound, exchanges)
-        record = Record(
-            state="serving",
-            pid=os.getpid(),
-            version=terms.version,
-            executable=sys.executable,
-            started_at_us=time.time_ns() // 1000,
-            started_by="user",
-            socket="",
-            http=base_url(bound),
-            servers=(name,),
-            warnings=hosted.warnings,
-        )
-        announce(record, False)
+        record = _record(terms, name, base_url(bound), hosted.warnings)
+
+        async def serve() -> None:
+            announce(record, False)
+            await anyio.sleep_forever()
+
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(web.serve)
-            await until_signal(anyio.sleep_forever)
+            await until_signal(serve)
             await web.leave(within_s=terms.stop_s)
+
+
+def _record(terms: Terms, name: str, http: str, warnings: tuple[str, ...]) -> Record:
+    return Record(
+        state="serving",
+        pid=os.getpid(),
+        version=terms.version,
+        executable=sys.executable,
+        started_at_us=time.time_ns() // 1000,
+        started_by="user",
+        socket="",
+        http=http,
+        servers=(name,),
+        warnings=warnings,
+    )
 
 
 async def until_signal(work: Callable[[], Awaitable[None]]) -> None:
     """Run `work` until it ends or the process is asked to end; teardown runs either way."""
     async with anyio.create_task_group() as tasks:
 
-        async def wait() -> None:
+        async def watch(*, task_status: TaskStatus[None]) -> None:
             with anyio.open_signal_receiver(signal.SIGTERM, signal.SIGINT) as signals:
+                task_status.started()
                 async for _ in signals:
                     tasks.cancel_scope.cancel()
 
-        tasks.start_soon(wait)
+        await tasks.start(watch)
         await work()
         tasks.cancel_scope.cancel()

@@ -51,6 +51,7 @@ def terms(
     host: str = LOOPBACK_HOST,
     port: int | None = None,
     idle_exit_s: float | None = None,
+    probe_s: float = PROBE_S,
 ) -> Terms:
     """Return the terms that a home's settings give; what is named here counts more."""
     settings = settings or Settings(home)
@@ -60,6 +61,7 @@ def terms(
         started_by=started_by,
         http=Listen(host, settings.whole("coordinator.port") if port is None else port, started_by == "user"),
         idle_exit_s=settings.number("coordinator.idle_exit_s") if idle_exit_s is None else idle_exit_s,
+        probe_s=probe_s,
         log_level=cast("Level", settings.text("log.level")),
         log_bytes=settings.whole("log.max_bytes"),
         log_files=settings.whole("log.files"),
