@@ -64,3 +64,16 @@ def test_a_change_of_another_process_is_shown_as_it_happens(run: Run, project: P
         assert entry["seq"] == last["seq"] + 1
         following.send_signal(signal.SIGINT)
         assert following.wait(timeout=10) == 130
+
+
+def test_a_reader_that_leaves_ends_it_without_a_complaint(run: Run, project: Path) -> None:
+    run("task", "add", "before")
+    command = [sys.executable, "-m", "agentstead.cli", "events", "--follow", "-n", "1"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as following:
+        assert following.stdout is not None
+        assert following.stderr is not None
+        following.stdout.readline()
+        following.stdout.close()
+        run("task", "add", "after")
+        assert following.wait(timeout=30) == 141
+        assert following.stderr.read() == ""

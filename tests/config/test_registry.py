@@ -61,3 +61,9 @@ def test_every_default_of_the_product_fits_its_own_declaration() -> None:
 def test_no_two_settings_of_the_product_share_a_variable() -> None:
     variables = [name for setting in PRODUCT for name in setting.variables]
     assert len(variables) == len(set(variables))
+
+
+@pytest.mark.parametrize("namespace", ["permissions", "runner", "approvals", "elicitation"])
+def test_what_widens_rights_is_a_persons_to_set(namespace: str) -> None:
+    mine = [setting for setting in PRODUCT if setting.key.startswith(namespace + ".")]
+    assert [setting.key for setting in mine if not (setting.person or setting.workspace)] == []

@@ -18,6 +18,7 @@ TIMED_OUT = 5
 CONFLICT = 6
 UNAVAILABLE = 7
 INTERRUPTED = 130
+BROKEN_PIPE = 141
 
 # What was typed is wrong, not what was found.
 _USAGE_CODES = frozenset({"tool.invalid_arguments", "config.unknown_key"})

@@ -1,7 +1,6 @@
 """From a command line to one verb: load what it names, let typer read it, and end with a code, whatever happens."""
 
 import os
-import sys
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -16,7 +15,6 @@ from agentstead.coordinator.places import home_path
 from agentstead.state import Invalid
 
 _COMPLETING = "_AGENTSTEAD_COMPLETE"
-_BROKEN_PIPE = 141
 _TRACE = "AGENTSTEAD_TRACEBACK"
 
 
@@ -31,10 +29,6 @@ def run(arguments: Sequence[str]) -> int:
         return terminal.fail(_usage(error)) or USAGE
     except (KeyboardInterrupt, typer.Abort):
         return INTERRUPTED
-    except BrokenPipeError:
-        # The reader of our output has left; the interpreter must not complain once more when it flushes.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return _BROKEN_PIPE
     except Exception as error:
         if os.environ.get(_TRACE):
             raise

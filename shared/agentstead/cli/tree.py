@@ -1,6 +1,7 @@
 """The tree of verbs as typer sees it: the noun that is named in full, of every other one its line of help."""
 
 import inspect
+import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from inspect import Parameter
@@ -9,6 +10,7 @@ from typing import Annotated, Any, Literal, Optional
 
 import typer
 
+from agentstead.cli.exits import BROKEN_PIPE
 from agentstead.cli.leaves import Leaf
 from agentstead.cli.terminal import Form, Terminal
 from agentstead.state import AgentsteadError
@@ -106,6 +108,10 @@ def _command(leaf: Leaf, home: Callable[[Path | None], Path]) -> Callable[..., N
             code = leaf.run(terminal, mine)
         except AgentsteadError as error:
             code = terminal.fail(error)
+        except BrokenPipeError:
+            # The reader of our output has left; the interpreter must not complain once more when it flushes.
+            os.dup2(os.open(os.devnull, os.O_WRONLY), terminal.out.fileno())
+            code = BROKEN_PIPE
         raise typer.Exit(code)
 
     parameters = [context, *own, *common]

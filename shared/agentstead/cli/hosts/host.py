@@ -87,7 +87,10 @@ HOSTS: Mapping[str, Host] = {
             table="mcpServers",
             place=_claude_code,
             client_names=("claude-code",),
-            then="Start a new session; `/mcp` lists the servers.",
+            then=(
+                "Start a new session; `/mcp` lists the servers. If they are missing, a session that was running has "
+                "written the file over: close it, and run this again."
+            ),
             extra={"type": "stdio"},
         ),
         Host(
