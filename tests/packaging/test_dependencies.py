@@ -13,7 +13,6 @@ PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
 REQUIREMENTS = [
     *PROJECT["build-system"]["requires"],
     *PROJECT["project"]["dependencies"],
-    *(line for lines in PROJECT["project"]["optional-dependencies"].values() for line in lines),
     *(line for lines in PROJECT["dependency-groups"].values() for line in lines),
 ]
 

@@ -62,7 +62,8 @@ def test_each_decision_has_each_part(part: str) -> None:
 def test_each_dependency_has_a_line_on_its_page() -> None:
     page = (ROOT / "docs/dependencies.md").read_text(encoding="utf-8")
     project = PROJECT["project"]
-    lines = [*project["dependencies"], *(line for extra in project["optional-dependencies"].values() for line in extra)]
+    extras = project.get("optional-dependencies", {}).values()
+    lines = [*project["dependencies"], *(line for extra in extras for line in extra)]
     lines += PROJECT["dependency-groups"]["dev"]
     names = [re.split(r"[\[>]", line)[0] for line in lines]
     assert [name for name in names if f"`{name}`" not in page] == []
