@@ -19,7 +19,7 @@ WHERE pattern IN (:input, :exact, :anywhere)
     AND (:spent OR expires_at > :now)
     AND (:spent OR uses_left IS NULL OR uses_left > 0)
     AND (:spent OR actor = '' OR actor = :principal)
-    AND (:spent OR session_id = '' OR session_id = :session_id)
+    AND (:spent OR session_id = :session_id OR (session_id = '' AND scope <> 'once'))
     AND (
         :spent
         OR workspace_id = ''
