@@ -161,6 +161,18 @@ async def test_a_skill_is_a_prompt(era: str, mine: Path, connect: Connect, write
     assert "<skill-content mark=" in text
 
 
+async def test_a_skill_reserved_for_people_is_no_resource_and_still_a_prompt(
+    mine: Path, connect: Connect, write_skill: WriteSkill
+) -> None:
+    write_skill(mine, "tides", fields="disable-model-invocation: true\n", files={"a.txt": "x"})
+    async with connect("legacy") as client:
+        assert not any("tides" in str(resource.uri) for resource in (await client.list_resources()).resources)
+        for path in ("SKILL.md", "a.txt"):
+            with pytest.raises(MCPError, match=r"skill\.user_only"):
+                await client.read_resource(f"skill://user/tides/{path}")
+        assert "Read this first." in text_of(await client.get_prompt("use_skill", {"name": "tides"}))
+
+
 async def test_reading_a_resource_activates_nothing(
     home: Home, mine: Path, connect: Connect, write_skill: WriteSkill
 ) -> None:

@@ -2,6 +2,7 @@
 
 from typing import Final
 
+from agentstead.kit import Call
 from agentstead.skills.resolver import Resolution
 from agentstead.skills.rulings import Ruled, Ruling
 from agentstead.state import AgentsteadError, Denied, Invalid
@@ -33,6 +34,24 @@ def admit(resolution: Resolution, name: str, *, consenting: bool = False) -> Rul
 def effective(found: Ruled, name: str) -> Ruling:
     """Return the ruling that counts for this spelling: a qualified name reaches behind skills of other origins."""
     return found.by_itself if ":" in name else found.ruling
+
+
+def for_person_only(call: Call, found: Ruled) -> bool:
+    """Say whether the skill's author keeps it from this caller: agents and hosts may not take it up by themselves."""
+    document = found.candidate.document
+    return document is not None and document.user_only and call.principal.kind != "user"
+
+
+def require_person(call: Call, found: Ruled) -> None:
+    """Raise Denied (``skill.user_only``) for a skill that its author keeps from this caller."""
+    if not for_person_only(call, found):
+        return
+    name = found.candidate.qualified_name
+    raise Denied(
+        "skill.user_only",
+        f"{name} may be activated by a person only, its author says.",
+        remedy=f"A person picks the prompt use_skill, or runs `agentstead skills activate {name}`.",
+    )
 
 
 def refused(found: Ruled, ruling: Ruling) -> AgentsteadError:

@@ -7,7 +7,7 @@ from urllib.parse import quote, unquote
 import anyio.to_thread
 
 from agentstead.kit import Call
-from agentstead.skills.admitting import admit
+from agentstead.skills.admitting import admit, for_person_only, require_person
 from agentstead.skills.fencing import fence
 from agentstead.skills.finding import catalogue
 from agentstead.skills.listing import Shown
@@ -30,23 +30,23 @@ async def read_catalogue(call: Call) -> str:
 
 async def read_file(call: Call, *, origin: str, name: str, path: str) -> str | bytes:
     """Return the bytes of a served skill's file as they were judged; reading makes no activation and grants nothing."""
-    found = admit(await _here(call), f"{unquote(origin)}:{unquote(name)}")
-    return await _bytes(found, unquote(path))
+    return await _bytes(await _readable(call, origin, name), unquote(path))
 
 
 async def read_text(call: Call, *, origin: str, name: str) -> str | bytes:
     """Return the SKILL.md of a served skill."""
-    found = admit(await _here(call), f"{unquote(origin)}:{unquote(name)}")
+    found = await _readable(call, origin, name)
     return await _bytes(found, _skill_file(found))
 
 
 async def list_texts(call: Call) -> list[tuple[str, str]]:
     """Return address and name of each served skill's SKILL.md."""
-    return [(address_of(each), each.candidate.name) for each in (await _here(call)).served()]
+    served = (await _here(call)).served()
+    return [(address_of(each), each.candidate.name) for each in served if not for_person_only(call, each)]
 
 
 async def use_skill(call: Call, *, name: str) -> str:
-    """Return a served skill's instructions as a prompt."""
+    """Return a served skill's instructions as a prompt; those for a person only too, since a person picks prompts."""
     found = admit(await _here(call), name)
     candidate = found.candidate
     assert candidate.document is not None
@@ -69,6 +69,12 @@ def address_of(ruled: Ruled) -> str:
 
 async def _here(call: Call) -> Resolution:
     return await resolve(call, await whereabouts(call))
+
+
+async def _readable(call: Call, origin: str, name: str) -> Ruled:
+    found = admit(await _here(call), f"{unquote(origin)}:{unquote(name)}")
+    require_person(call, found)
+    return found
 
 
 async def _bytes(found: Ruled, path: str) -> str | bytes:

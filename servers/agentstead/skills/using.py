@@ -9,7 +9,7 @@ from pydantic import Field
 from agentstead.kit import Call, operation
 from agentstead.skills import activations, lifetimes
 from agentstead.skills.activations import Activation, Begun, EndReason, Terms
-from agentstead.skills.admitting import admit, effective
+from agentstead.skills.admitting import admit, effective, require_person
 from agentstead.skills.asking import Asked, asked_of, question
 from agentstead.skills.fencing import fence
 from agentstead.skills.finding import Name, WorkspaceId
@@ -18,7 +18,7 @@ from agentstead.skills.resolver import Resolution, Whereabouts, resolve, whereab
 from agentstead.skills.results import FileItem, RequestedTool, SkillActivated, SkillDeactivated, SkillFile
 from agentstead.skills.rulings import Ruled, Ruling
 from agentstead.skills.store import SKILL_FILES, HeldTree, TreeRefused, hold
-from agentstead.state import Conflict, Denied, Tx
+from agentstead.state import Conflict, Tx
 
 HOUR_US = 3_600_000_000
 BODY_BYTES = 256 * 1024
@@ -48,7 +48,7 @@ async def skill_activate(
     where = await whereabouts(call, workspace_id=workspace_id, session_id=session or None)
     resolution = await resolve(call, where)
     found = admit(resolution, name, consenting=True)
-    _check_person(call, found)
+    require_person(call, found)
     tree = await _held(found)
     asked = None
     if effective(found, name) is Ruling.NEEDS_CONSENT:
@@ -100,16 +100,6 @@ async def skill_deactivate(call: Call, *, activation_id: ActivationId) -> SkillD
     """End an activation when its task is done; what it was granted ends with it. One that ended stays as it ended."""
     ended = await call.write(activations.end, activation_id, "deactivated")
     return SkillDeactivated(activation_id=ended.id, state="ended", end_reason=ended.end_reason)
-
-
-def _check_person(call: Call, found: Ruled) -> None:
-    document = found.candidate.document
-    if document is not None and document.user_only and call.principal.kind != "user":
-        raise Denied(
-            "skill.user_only",
-            f"{found.candidate.qualified_name} may be activated by a person only, its author says.",
-            remedy=f"A person runs `agentstead skills activate {found.candidate.qualified_name}`.",
-        )
 
 
 async def _held(found: Ruled) -> HeldTree:
