@@ -107,7 +107,7 @@ def operation(
             action=action,
             risk=risk,
             fn=fn,
-            arguments=_arguments(name, fn, keyed=risk != "read", lenient=lenient),
+            arguments=_arguments(name, fn, keyed=risk != "read" and not raw_text, lenient=lenient),
             result=_result(name, fn),
             idempotent=risk == "read" if idempotent is None else idempotent,
             open_world=open_world,

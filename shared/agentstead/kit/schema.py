@@ -8,7 +8,7 @@ from pydantic import BaseModel
 # What validation says by itself when it is broken; a model that fills in arguments does not need it beforehand.
 _INPUT_NOISE = ("minLength", "maxLength", "minItems", "maxItems", "pattern")
 _OUTPUT_NOISE = ("description", "default", "minimum", "maximum", "format", *_INPUT_NOISE)
-_PLAIN_DEFAULTS = ("", False, [], {}, ())
+_PLAIN_DEFAULTS: tuple[Any, ...] = ("", False, [], {}, ())
 
 
 def input_schema(model: type[BaseModel]) -> dict[str, Any]:
