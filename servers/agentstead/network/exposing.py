@@ -5,6 +5,7 @@ from typing import Final
 
 from agentstead.kit import Call, Home, Prompt, Resource
 from agentstead.network import checking
+from agentstead.network.asking import Asker
 from agentstead.network.reading import inbox_read
 from agentstead.network.views import Asked, View, complete, look
 from agentstead.state import Entry
@@ -101,5 +102,6 @@ PROMPTS: Final = (
 
 async def _document(call: Call, workspace: str, ref: str, view: View) -> str:
     asked = Asked(ref, view, _CATCH_UP_ITEMS)
-    found = await complete(call, await call.read(look, call.principal, workspace, asked))
+    asker = Asker(call.principal, workspace, None)
+    found = await complete(call, await call.read(look, asker, asked))
     return found.model_dump_json(exclude_none=True)

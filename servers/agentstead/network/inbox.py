@@ -14,7 +14,7 @@ from agentstead.state import Invalid, Reading, Tx
 Only = Literal["unread", "unacked", "addressed", "all"]
 Level = Literal["read", "ack"]
 
-_ITEMS = """
+_DELIVERED = """
 SELECT m.seq, m.message_id, m.from_peer, m.to_peer, m.kind, m.channel, m.surface, m.container_id, m.work_id,
     m.reply_to, m.trace_id, m.causation_id, m.ts, m.expires_at, m.trust, m.flags, m.raw, m.raw_blob, m.accepted_at,
     d.reason, d.read_at, d.acked_at, w.state AS work_state
@@ -27,8 +27,17 @@ WHERE d.peer_id = :peer_id
     AND m.workspace = :workspace
     AND m.channel IN (SELECT value FROM json_each(:channels))
     AND (:only <> 'unread' OR d.read_at IS NULL)
-    AND (:only <> 'unacked' OR d.acked_at IS NULL)
     AND (:only <> 'addressed' OR d.reason IN ('addressed', 'mentioned', 'held'))
+"""
+_ITEMS = f"""
+{_DELIVERED}
+ORDER BY d.seq
+LIMIT :most
+"""
+# What is open is read by its own index, however long the history behind it is.
+_OPEN_ITEMS = f"""
+{_DELIVERED}
+    AND d.acked_at IS NULL
 ORDER BY d.seq
 LIMIT :most
 """
@@ -71,7 +80,7 @@ WHERE peer_id = :peer_id
     )
 """
 _FIRST_OPEN = """
-SELECT MIN(d.seq)
+SELECT d.seq
 FROM net_delivery AS d
 JOIN net_message AS m ON m.seq = d.seq
 WHERE d.peer_id = :peer_id
@@ -80,6 +89,8 @@ WHERE d.peer_id = :peer_id
     AND (:level = 'ack' OR d.read_at IS NULL)
     AND m.workspace = :workspace
     AND m.channel = :channel
+ORDER BY d.seq
+LIMIT 1
 """
 _LAST_BEFORE = """
 SELECT d.seq
@@ -128,7 +139,7 @@ def page(reading: Reading, own: Sequence[Peer], *, only: Only, after: int, most:
     Bodies stop at `max_bytes`; the first is previewed where it alone is larger.
     """
     rows = reading.all(
-        _ITEMS,
+        _OPEN_ITEMS if only in ("unread", "unacked") else _ITEMS,
         workspace=own[0].workspace,
         peer_id=own[0].peer_id,
         channels=json.dumps([each.channel for each in own]),

@@ -12,7 +12,7 @@ from agentstead.network.machines import PeerKind
 from agentstead.network.participation import Participation, resolve
 from agentstead.network.peers import Place, peer_of_identity, session_of
 from agentstead.network.wire.grammar import is_reserved
-from agentstead.state import Conflict, Denied, Exhausted, NotFound, Reading, References, RefFacts, Tx
+from agentstead.state import Conflict, Denied, Exhausted, Invalid, NotFound, Reading, References, RefFacts, Tx
 
 _CHANNEL = "SELECT state FROM net_channel WHERE workspace = :workspace AND channel = :channel"
 _CHANNELS = "SELECT COUNT(*) FROM net_channel WHERE workspace = :workspace"
@@ -145,6 +145,10 @@ def join(tx: Tx, who: Newcomer, card: Mapping[str, Any], *, bounds: Mapping[str,
     if is_new:
         _refuse_full(tx, who.place)
     participation = None
+    if who.session_id == "" and bounds is not None:
+        raise Invalid(
+            "network.bounds_invalid", "A person has no bounds: nothing wakes one.", remedy="Leave participation out."
+        )
     if who.session_id:
         participation = resolve(tx, who.place, session_id=who.session_id, asked=bounds)
     if known is not None and not is_new and (known.card, known.principal) == (card, who.principal):

@@ -37,11 +37,25 @@ WHERE workspace = :workspace
     AND presence IN ('joined', 'fresh')
 ORDER BY peer_id
 """
-_OWN = f"""
+_PRESENT_IDS = """
+SELECT peer_id
+FROM net_peer
+WHERE workspace = :workspace
+    AND channel = :channel
+    AND presence IN ('joined', 'fresh')
+"""
+_OF_PRINCIPAL = f"""
 SELECT {PEER_COLUMNS}
 FROM net_peer
 WHERE left_at IS NULL
-    AND (principal = :principal OR (:session <> '' AND session_id = :session))
+    AND principal = :principal
+ORDER BY workspace, channel, peer_id
+"""
+_OF_SESSION = f"""
+SELECT {PEER_COLUMNS}
+FROM net_peer
+WHERE left_at IS NULL
+    AND session_id = :session
 ORDER BY workspace, channel, peer_id
 """
 _KNOWN_ANYWHERE = "SELECT 1 FROM net_peer WHERE peer_id = :peer_id LIMIT 1"
@@ -111,10 +125,17 @@ def present_peers(reading: Reading, place: Place) -> list[Peer]:
     return [peer_of(row) for row in reading.all(_PRESENT, workspace=place.workspace, channel=place.channel)]
 
 
+def present_ids(reading: Reading, place: Place) -> set[str]:
+    """Return the Peer IDs of who is in a channel now."""
+    return {row["peer_id"] for row in reading.all(_PRESENT_IDS, workspace=place.workspace, channel=place.channel)}
+
+
 def own_peers(reading: Reading, principal: Principal) -> list[Peer]:
-    """Return the peers that a caller may act as."""
-    rows = reading.all(_OWN, principal=principal.text, session=session_of(principal))
-    return [peer_of(row) for row in rows]
+    """Return the peers that a caller may act as: those of its proven session, else those that it joined as."""
+    session = session_of(principal)
+    if session:
+        return [peer_of(row) for row in reading.all(_OF_SESSION, session=session)]
+    return [peer_of(row) for row in reading.all(_OF_PRINCIPAL, principal=principal.text)]
 
 
 def usable_peers(
@@ -132,19 +153,11 @@ def usable_peers(
     return fitting
 
 
-def acting_peers(
-    reading: Reading, principal: Principal, *, peer: str | None, channel: str | None, workspace: str | None
-) -> list[Peer]:
-    """Return the one identity that a call means, with a row for each channel that it is in.
-
-    `workspace` decides where an identity stands in several. Raises what `usable_peers` does, and `Conflict` with
-    `network.peer_ambiguous`.
-    """
-    fitting = usable_peers(reading, principal, peer=peer, channel=channel)
-    fitting = [each for each in fitting if each.workspace == workspace] or fitting
+def choose(fitting: Sequence[Peer]) -> list[Peer]:
+    """Return the peers if they are one identity in one workspace; raises `Conflict` with `network.peer_ambiguous`."""
     if len({(each.workspace, each.stable_id) for each in fitting}) > 1:
         raise _ambiguous(fitting)
-    return fitting
+    return list(fitting)
 
 
 def session_of(principal: Principal) -> str:

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 from agentstead.network.machines import DeliveryReason, SkipReason
-from agentstead.network.peers import Peer, Place, peer_named, present_peers
+from agentstead.network.peers import Peer, Place, peer_named, present_ids
 from agentstead.network.rooms import check_room
 from agentstead.network.wire import Envelope, Refused
 from agentstead.state import Reading
@@ -60,7 +60,7 @@ def route(reading: Reading, envelope: Envelope) -> Routing:
     if envelope.to is not None:
         return _directed(reading, envelope, sender)
     if not envelope.in_container:
-        everybody = [each.peer_id for each in present_peers(reading, place) if each != sender]
+        everybody = sorted(present_ids(reading, place) - {sender.peer_id})
         return Routing(sender, None, tuple(Recipient(peer_id, "member") for peer_id in everybody), ())
     return _to_thread(reading, envelope, sender)
 
@@ -79,7 +79,7 @@ def _directed(reading: Reading, envelope: Envelope, sender: Peer) -> Routing:
 
 
 def _to_thread(reading: Reading, envelope: Envelope, sender: Peer) -> Routing:
-    present = {each.peer_id for each in present_peers(reading, sender.place)}
+    present = present_ids(reading, sender.place)
     participants = _participants(reading, envelope)
     reached: dict[str, DeliveryReason] = dict.fromkeys(sorted(participants & present), "participant")
     if not participants:

@@ -4,16 +4,15 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import AsyncExitStack
 from dataclasses import dataclass, field
 from functools import partial
-from pathlib import Path
 from typing import Any, Concatenate, Final, ParamSpec, TypeVar
 
 from anyio import to_thread
 
-from agentstead.identity import registry
 from agentstead.kit import Call
 from agentstead.network.acceptance import Arrival
+from agentstead.network.asking import Asker
 from agentstead.network.joining import Newcomer
-from agentstead.network.peers import Peer, acting_peers, own_peers, peer_named, unknown_peer
+from agentstead.network.peers import Peer, peer_named, unknown_peer
 from agentstead.network.refusals import as_error, record
 from agentstead.network.rooms import room_of
 from agentstead.network.wire import Envelope, Refused, compose, examine
@@ -23,7 +22,6 @@ from agentstead.state import Invalid, Reading, Tx, new_id
 
 # Larger messages lie in the blob store, and are examined off the event loop.
 INLINE_BYTES: Final = 65_536
-WORKSPACE_VARIABLE: Final = "AGENTSTEAD_WORKSPACE"
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -37,6 +35,14 @@ class Wanted:
     thread_id: str | None = None
     room_with: str | None = None
     work: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Fresh:
+    """Ids for what a message may open."""
+
+    thread: str
+    work: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,37 +78,15 @@ class Submission:
     dry_run: bool = False
 
 
-async def acting(call: Call, *, peer: str | None = None, channel: str | None = None) -> list[Peer]:
-    """Return the peer that a call acts as, a row for each of its channels; its workspace decides between several."""
-    own = await call.read(own_peers, call.principal)
-    workspace = None
-    if len({each.workspace for each in own}) > 1:
-        workspace = await workspace_of(call)
-    return await call.read(acting_peers, call.principal, peer=peer, channel=channel, workspace=workspace)
+async def placed(call: Call, wanted: Wanted, *, peer: str | None, channel: str) -> tuple[Peer, Address]:
+    """Return the sender that a call means and where its message goes.
 
-
-async def workspace_of(call: Call) -> str | None:
-    """Return the registered workspace that a call comes from, or None; nothing is registered by asking."""
-    return await call.read(_known_workspace, call.environ.get(WORKSPACE_VARIABLE, ""), call.cwd)
-
-
-def address(reading: Reading, sender: Peer, wanted: Wanted, *, fresh_thread: str, fresh_work: str) -> Address:
-    """Return where a message goes: the named room or thread, else that of the work it continues, else a new thread.
-
-    Raises `Invalid` for two containers or a second target in a room, `NotFound` for an unknown room peer.
+    That is the named room or thread, else that of the work it continues, else a new thread. Raises `Invalid` for two
+    containers or a second target in a room, `NotFound` for an unknown room peer, and what `Asker.acting` does.
     """
-    if wanted.room_with is not None:
-        return _room(reading, sender, wanted, fresh_work=fresh_work)
-    if wanted.work in (None, "new"):
-        work_id = fresh_work if wanted.work else None
-        return Address("thread", wanted.thread_id or fresh_thread, wanted.to, work_id)
-    work = find_work(reading, sender.workspace, wanted.work or "")
-    if work is None:
-        return Address("thread", wanted.thread_id or fresh_thread, wanted.to, wanted.work)
-    to = wanted.to or work.other_party(sender.peer_id)
-    if wanted.thread_id is not None:
-        return Address("thread", wanted.thread_id, to, wanted.work)
-    return Address(work.surface, work.container_id, to, wanted.work)
+    clock = call.home.clock
+    fresh = Fresh(new_id("thread_", clock).lower(), new_id("work_", clock))
+    return await call.read(_placed, Asker.of(call), peer, channel, wanted, fresh)
 
 
 def written(call: Call, draft: Draft) -> bytes:
@@ -181,18 +165,33 @@ def now_s(call: Call) -> int:
     return call.home.clock.now_us() // 1_000_000
 
 
-def _known_workspace(reading: Reading, named: str, cwd: Path | None) -> str | None:
-    found = registry.named(reading, named) if named else None
-    if found is None and cwd is not None:
-        found = registry.enclosing(reading, cwd.resolve())
-    return None if found is None else found.id
-
-
 def _is_secret(call: Call, text: str) -> bool:
     return bool(text) and call.home.redactor.text(text) != text
 
 
-def _room(reading: Reading, sender: Peer, wanted: Wanted, *, fresh_work: str) -> Address:
+def _placed(
+    reading: Reading, asker: Asker, peer: str | None, channel: str, wanted: Wanted, fresh: Fresh
+) -> tuple[Peer, Address]:
+    sender = asker.acting(reading, peer=peer, channel=channel)[0]
+    if wanted.room_with is not None:
+        return sender, _room(reading, sender, wanted, fresh)
+    if wanted.work in (None, "new"):
+        work_id = fresh.work if wanted.work else None
+        return sender, Address("thread", wanted.thread_id or fresh.thread, wanted.to, work_id)
+    return sender, _of_work(reading, sender, wanted, fresh)
+
+
+def _of_work(reading: Reading, sender: Peer, wanted: Wanted, fresh: Fresh) -> Address:
+    work = find_work(reading, sender.workspace, wanted.work or "")
+    if work is None:
+        return Address("thread", wanted.thread_id or fresh.thread, wanted.to, wanted.work)
+    to = wanted.to or work.other_party(sender.peer_id)
+    if wanted.thread_id is not None:
+        return Address("thread", wanted.thread_id, to, wanted.work)
+    return Address(work.surface, work.container_id, to, wanted.work)
+
+
+def _room(reading: Reading, sender: Peer, wanted: Wanted, fresh: Fresh) -> Address:
     other = peer_named(reading, sender.place, wanted.room_with or "")
     if other is None:
         raise unknown_peer(wanted.room_with or "")
@@ -202,5 +201,5 @@ def _room(reading: Reading, sender: Peer, wanted: Wanted, *, fresh_work: str) ->
             "room_with: a room has two different peers, no thread, and no other target.",
             remedy="Give room_with alone, or thread_id with to.",
         )
-    work_id = fresh_work if wanted.work == "new" else wanted.work
+    work_id = fresh.work if wanted.work == "new" else wanted.work
     return Address("direct", room_of(sender, other), other.peer_id, work_id)

@@ -7,12 +7,11 @@ from pydantic import Field
 from agentstead.kit import Call, operation
 from agentstead.network.acceptance import Arrival, accept
 from agentstead.network.parameters import INTEGER, OBJECT, Artifacts, Channel, OwnPeer, PeerId
-from agentstead.network.peers import usable_peers
 from agentstead.network.results import MessageSent, Reached, WorkUpdated
-from agentstead.network.sending import Draft, Submission, Wanted, acting, address, submit, written
+from agentstead.network.sending import Draft, Submission, Wanted, placed, submit, written
 from agentstead.network.updating import Action, party_of, update_of
 from agentstead.network.wire import Envelope
-from agentstead.state import Tx, new_id
+from agentstead.state import Tx
 
 
 @operation("message_send", action="network.message_send", risk="write", title="Send a message", open_world=True)
@@ -36,15 +35,8 @@ async def message_send(
 ) -> MessageSent:
     """Say something in a thread or a room of two. Without `to` the thread's participants get it, or everybody present.
     Never send secrets."""
-    sender = (await acting(call, peer=peer, channel=channel))[0]
-    clock = call.home.clock
-    place = await call.read(
-        address,
-        sender,
-        Wanted(to, thread_id, room_with, work),
-        fresh_thread=new_id("thread_", clock).lower(),
-        fresh_work=new_id("work_", clock),
-    )
+    wanted = Wanted(to, thread_id, room_with, work)
+    sender, place = await placed(call, wanted, peer=peer, channel=channel)
     body = {"text": text, "intent": intent, "artifacts": artifacts}
     draft = Draft(
         "say",
@@ -73,8 +65,7 @@ async def work_update(
     peer: OwnPeer = None,
 ) -> WorkUpdated:
     """Move work that you are a party of: the target accepts, reports, completes; either cancels. Its end is final."""
-    own = await call.read(usable_peers, call.principal, peer=peer)
-    party = await call.read(party_of, own, work_id)
+    party = await call.read(party_of, call.principal, work_id, peer=peer)
     draft = update_of(
         party, action, message=message, reason_code=reason_code, result=result, artifact_refs=artifact_refs
     )

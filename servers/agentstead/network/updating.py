@@ -4,7 +4,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, Literal, assert_never
 
-from agentstead.network.peers import Peer
+from agentstead.identity import Principal
+from agentstead.network.peers import Peer, usable_peers
 from agentstead.network.refusals import as_error
 from agentstead.network.sending import Address, Draft
 from agentstead.network.wire import Refused
@@ -38,16 +39,18 @@ class Party:
         return self.peer.peer_id == self.work.initiator
 
 
-def party_of(reading: Reading, own: Sequence[Peer], work_id: str) -> Party:
+def party_of(reading: Reading, principal: Principal, work_id: str, *, peer: str | None) -> Party:
     """Return which of a caller's peers is a party of a work.
 
-    Raises `network.rejected` for unknown work, `network.work_not_yours` for that of others.
+    Raises `network.rejected` for unknown work, `network.work_not_yours` for that of others, and what `usable_peers`
+    does.
     """
-    works = [work for each in {peer.workspace for peer in own} if (work := find_work(reading, each, work_id))]
+    own = usable_peers(reading, principal, peer=peer)
+    works = [work for each in {mine.workspace for mine in own} if (work := find_work(reading, each, work_id))]
     for work in works:
-        for peer in own:
-            if peer.channel == work.channel and work.other_party(peer.peer_id):
-                return Party(peer, work, reading.value(_OPENED_BY, seq=work.opened_seq))
+        for mine in own:
+            if mine.channel == work.channel and work.other_party(mine.peer_id):
+                return Party(mine, work, reading.value(_OPENED_BY, seq=work.opened_seq))
     if not works:
         raise as_error(Refused("not_found", "work_not_found", what="No work has that id.", pointer="/work_id"))
     raise as_error(

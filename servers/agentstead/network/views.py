@@ -6,9 +6,9 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final, Literal
 
-from agentstead.identity import Principal
 from agentstead.kit import Call
 from agentstead.network.access import Reader, check_channel, check_container, reader_of
+from agentstead.network.asking import Asker
 from agentstead.network.inbox import body_of, preview, unread
 from agentstead.network.peers import present_peers
 from agentstead.network.references import Kind, Ref, resolve
@@ -20,17 +20,38 @@ from agentstead.state import Invalid, Reading
 
 View = Literal["brief", "messages", "why", "steps", "raw"]
 
-_MESSAGES = """
-SELECT m.seq, m.message_id, m.from_peer, m.to_peer, m.kind, m.work_id, m.reply_to, m.ts, m.raw, m.trust
-FROM net_message AS m
-WHERE m.workspace = :workspace
-    AND m.channel = :channel
-    AND (:surface = '' OR (m.surface = :surface AND m.container_id = :container_id))
-    AND (:work_id = '' OR m.work_id = :work_id)
-    AND (m.surface IS NULL OR m.surface <> 'direct' OR :surface = 'direct' OR :work_id <> '')
-    AND m.seq < :before
-    AND m.seq > :after
-ORDER BY m.seq DESC
+_MESSAGE_COLUMNS = "seq, message_id, from_peer, to_peer, kind, work_id, reply_to, ts, raw, trust"
+_IN_CONTAINER = f"""
+SELECT {_MESSAGE_COLUMNS}
+FROM net_message
+WHERE workspace = :workspace
+    AND channel = :channel
+    AND surface = :surface
+    AND container_id = :container_id
+    AND seq < :before
+    AND seq > :after
+ORDER BY seq DESC
+LIMIT :most
+"""
+_OF_WORK = f"""
+SELECT {_MESSAGE_COLUMNS}
+FROM net_message
+WHERE workspace = :workspace
+    AND work_id = :work_id
+    AND seq < :before
+    AND seq > :after
+ORDER BY seq DESC
+LIMIT :most
+"""
+_IN_CHANNEL = f"""
+SELECT {_MESSAGE_COLUMNS}
+FROM net_message
+WHERE workspace = :workspace
+    AND channel = :channel
+    AND (surface IS NULL OR surface <> 'direct')
+    AND seq < :before
+    AND seq > :after
+ORDER BY seq DESC
 LIMIT :most
 """
 _MESSAGE = """
@@ -114,14 +135,14 @@ class Found:
     raw_blob: str | None = None
 
 
-def look(reading: Reading, principal: Principal, here: str | None, asked: Asked) -> Found:
-    """Return what a caller may see of a reference; `here` is the workspace it calls from, if known.
+def look(reading: Reading, asker: Asker, asked: Asked) -> Found:
+    """Return what a caller may see of a reference.
 
     Raises `NotFound` (`ref.not_found`), `Denied` by the one rule of `access`, or `Invalid` for a view that the
     reference does not have.
     """
-    reader = reader_of(reading, principal)
-    ref = resolve(reading, reader, here, asked.ref)
+    reader = reader_of(reading, asker.principal)
+    ref = resolve(reading, reader, asker.workspace(reading), asked.ref)
     if asked.view not in _VIEWS[ref.kind]:
         raise Invalid(
             "tool.invalid_arguments",
@@ -251,15 +272,14 @@ def _works(reading: Reading, ref: Ref) -> list[dict[str, Any]]:
 
 def _messages(reading: Reading, ref: Ref, asked: Asked) -> list[dict[str, Any]]:
     """Return messages oldest first; a channel's own list leaves its rooms out."""
-    rows = reading.all(
-        _MESSAGES,
-        workspace=ref.workspace,
-        channel=ref.channel,
-        surface=ref.surface or "",
-        container_id=ref.container_id,
-        work_id=ref.work_id,
-        **_window(asked),
-    )
+    window = _window(asked)
+    if ref.kind == "work":
+        rows = reading.all(_OF_WORK, workspace=ref.workspace, work_id=ref.work_id, **window)
+    elif ref.kind == "channel":
+        rows = reading.all(_IN_CHANNEL, workspace=ref.workspace, channel=ref.channel, **window)
+    else:
+        at = {"workspace": ref.workspace, "channel": ref.channel, "container_id": ref.container_id}
+        rows = reading.all(_IN_CONTAINER, surface=ref.surface, **at, **window)
     return [_line(row) for row in reversed(rows)]
 
 

@@ -39,6 +39,9 @@ CREATE UNIQUE INDEX net_peer_by_stable_id ON net_peer (workspace, channel, stabl
 -- serves "which peers is this caller", on every call
 CREATE INDEX net_peer_by_principal ON net_peer (principal, workspace) WHERE left_at IS NULL;
 
+-- serves the same for a caller whose session is proven
+CREATE INDEX net_peer_by_session ON net_peer (session_id, workspace) WHERE left_at IS NULL;
+
 CREATE TABLE net_participation (
     owner_kind TEXT NOT NULL CHECK (owner_kind IN ('session', 'run', 'loop_run', 'automation_run')),
     owner_id TEXT NOT NULL,
