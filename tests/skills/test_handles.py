@@ -141,3 +141,27 @@ def test_a_link_is_read_as_text(tmp_path: Path) -> None:
     (tmp_path / "link").symlink_to("../some/where")
     with open_folder(tmp_path) as handle:
         assert link_target(handle, "link") == "../some/where"
+
+
+def test_nothing_below_a_configured_folder_is_opened_through_a_link_or_waited_for(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "sub").mkdir()
+    (tmp_path / "sub" / "a").write_text("x")
+    listed = by_name(tmp_path / "sub")["a"].fingerprint
+    opened = os.open
+    flags: dict[str, int] = {}
+
+    def remember(path: str, flag: int, *, dir_fd: int | None = None) -> int:
+        if dir_fd is not None:
+            flags[path] = flag
+        return opened(path, flag, dir_fd=dir_fd)
+
+    monkeypatch.setattr(os, "open", remember)
+    with open_folder(tmp_path) as handle, open_below(handle, ("sub",)) as sub:
+        read_file(sub, "a", expected=listed, most=10)
+    assert flags["sub"] & os.O_NOFOLLOW
+    assert flags["sub"] & os.O_DIRECTORY
+    assert flags["a"] & os.O_NOFOLLOW
+    assert flags["a"] & os.O_NONBLOCK
+    assert all(flag & os.O_CLOEXEC for flag in flags.values())
