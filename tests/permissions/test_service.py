@@ -234,7 +234,7 @@ async def test_the_answering_tool_is_for_approvers_alone(
 
 async def test_an_asker_takes_its_question_back(home: Home, invoke: Invoke, clock: SimulatedClock) -> None:
     approval_id = await ask(home.enforcement, clock)
-    with pytest.raises(Invalid, match=r"approval\.not_approver"):
+    with pytest.raises(Denied, match=r"approval\.not_approver"):
         await invoke(home, answering.approval_withdraw, approval_id=approval_id, principal=OPERATOR)
     assert (
         await invoke(home, answering.approval_withdraw, approval_id=approval_id, principal=HOST)

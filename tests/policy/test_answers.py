@@ -211,7 +211,7 @@ async def test_a_question_is_withdrawn_by_its_asker_or_the_person_alone(
     enforcement: Enforcement, state: State, call: Calls
 ) -> None:
     approval_id = await _asked(enforcement, call())
-    with pytest.raises(Invalid, match="did not ask"):
+    with pytest.raises(Denied, match="did not ask"):
         await state.write(withdraw, approval_id, by="host:other-host")
     assert (await state.write(withdraw, approval_id, by="host:desk-host")).state == "canceled"
     with pytest.raises(Conflict, match=r"approval\.settled"):

@@ -15,7 +15,7 @@ from agentstead.policy.machines import (
     ExecState,
     SubjectKind,
 )
-from agentstead.state import Conflict, Exhausted, Invalid, NotFound, Reading, Repair, Tx
+from agentstead.state import Conflict, Denied, Exhausted, NotFound, Reading, Repair, Tx
 
 SESSION_MOST = 20
 
@@ -282,10 +282,10 @@ def cancel_of_session(tx: Tx, session_id: str) -> int:
 
 
 def withdraw(tx: Tx, approval_id: str, *, by: str) -> Approval:
-    """Take a question back; only its asker or the person may. Raises `Invalid` for anybody else."""
+    """Take a question back; only its asker or the person may. Raises `Denied` for anybody else."""
     approval = get_approval(tx, approval_id)
     if by not in ("user", approval.principal):
-        raise Invalid(
+        raise Denied(
             "approval.not_approver", f"{by} did not ask {approval_id}.", remedy="Only its asker can withdraw it."
         )
     check_open(approval, tx.now_us)
