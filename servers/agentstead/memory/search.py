@@ -77,10 +77,10 @@ e.fork_id IN ('', :fork)
     AND (:types = '[]' OR e.type IN (SELECT value FROM json_each(:types)))
     AND (:author = '' OR e.author = :author)
     AND (:thread = '' OR e.thread = :thread)
-    AND NOT EXISTS (
+    AND (:tags = '[]' OR NOT EXISTS (
         SELECT 1 FROM json_each(:tags) wanted
         WHERE wanted.value NOT IN (SELECT value FROM json_each(e.tags))
-    )
+    ))
 """
 _MATCH = """
 SELECT d.doc, d.edition_id, {score} AS lexical, {fate} AS fate

@@ -37,6 +37,8 @@ CREATE TABLE memories (
 -- One live memory a slot; serves the controller's rule `key`, and shadowing.
 CREATE UNIQUE INDEX memories_slot ON memories (scope, type, key)
     WHERE state = 'live' AND key IS NOT NULL AND fork_id = '';
+-- Serves shadowing in the past, where slots were held by what lives no more.
+CREATE INDEX memories_keyed ON memories (type, key) WHERE key IS NOT NULL;
 -- Serves the choice of a free slug.
 CREATE UNIQUE INDEX memories_slug ON memories (scope, type, slug, fork_id);
 -- Serves listings of a scope, newest first.
