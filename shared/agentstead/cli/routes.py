@@ -54,6 +54,7 @@ VERBS: tuple[Verb, ...] = (
     Verb(("stop",), f"{_VERBS}.coordinator:stop", "Stop the coordinator."),
     Verb(("status",), f"{_VERBS}.coordinator:status", "Show the coordinator and its home."),
     Verb(("logs",), f"{_VERBS}.logs:logs", "Show the coordinator's log."),
+    Verb(("demo",), "agentstead.cli.demo.verb:demo", "Show the whole idea in seconds, with no model and no key."),
     Verb(("doctor",), f"{_VERBS}.doctor:doctor", "Look for what is wrong, with the fix for each finding."),
     Verb(("verify",), f"{_VERBS}.verify:verify", "Check the journal, the blobs and every server's records."),
     Verb(
