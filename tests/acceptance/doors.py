@@ -23,7 +23,7 @@ from agentstead.policy import trust_host
 Door = Literal["shim", "standalone", "http"]
 DOORS: tuple[Door, ...] = ("shim", "standalone", "http")
 ERAS = ("legacy", "2026-07-28")
-SERVERS = ("sessions", "memory", "skills", "permissions", "network")
+SERVERS = ("sessions", "memory", "skills", "permissions", "workspace", "network")
 
 CLIENT = "acceptance"
 PROGRAM = [sys.executable, "-m", "agentstead.cli"]
