@@ -14,8 +14,9 @@ from typing import Any
 
 import anyio
 
-from agentstead.coordinator import greeting, places
+from agentstead.coordinator import greeting
 from agentstead.coordinator.hosted import Hosted
+from agentstead.coordinator.suitability import make_private
 from agentstead.kit.caller import ENVIRONMENT, Caller, Token
 from agentstead.kit.connection import Connection
 from agentstead.state import AgentsteadError, Denied
@@ -58,7 +59,7 @@ class Door:
 
     async def open(self) -> None:
         """Listen, in the place of a socket that a dead coordinator left; the caller holds the home's lock."""
-        places.private_folder(str(self.path.parent))
+        make_private(self.path.parent)
         self.path.unlink(missing_ok=True)
         self._server = await asyncio.start_unix_server(self._met, self.path, limit=greeting.LINE_BYTES, backlog=BACKLOG)
         self.path.chmod(0o600)

@@ -1,10 +1,11 @@
 """The coordinator's process: checks the home, takes its lock for life, and only then loads what is heavy."""
 
 import gc
+import logging
 import os
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -12,12 +13,14 @@ from typing import TYPE_CHECKING
 from agentstead.coordinator import control, places
 from agentstead.coordinator.logs import Redaction, start_log
 from agentstead.coordinator.statefile import Record, remove_record, write_record
-from agentstead.coordinator.suitability import check_home
+from agentstead.coordinator.suitability import check_home, make_private
 from agentstead.coordinator.terms import Terms
-from agentstead.state import HomeLock, Unavailable
+from agentstead.state import AgentsteadError, HomeLock, Unavailable
 
 if TYPE_CHECKING:
     from agentstead.coordinator.hosted import Opener
+
+log = logging.getLogger(__name__)
 
 # A coordinator that hands over, or a standalone server that migrates, holds the lock a little longer.
 LOCK_S = 15.0
@@ -41,7 +44,7 @@ def run(
     """
     os.umask(0o077)
     check_home(terms.home)
-    places.private_folder(places.run_folder(str(terms.home)))
+    make_private(Path(places.run_folder(str(terms.home))))
     lock = HomeLock(terms.home)
     running = _held_or_running(lock, terms)
     if running is not None:
@@ -94,8 +97,6 @@ def _serve(
     redact: Callable[[str], str],
 ) -> None:
     gc.disable()  # the imports make many objects and no garbage
-    import anyio
-
     from agentstead.coordinator.serving import Coordinator
 
     redaction = Redaction(redact)
@@ -119,9 +120,28 @@ def _serve(
 
     try:
         _allow_many_files()
-        anyio.run(serve)
+        run_async(serve)
+    except AgentsteadError as error:
+        log.error("the coordinator ends: %s", error)
+        raise
+    except Exception:
+        log.exception("the coordinator ends by a fault of its own")
+        raise
     finally:
         stop_log()
+
+
+def run_async(work: Callable[[], Awaitable[None]]) -> None:
+    """Run `work` to its end; an error that came alone out of its task groups is raised as itself."""
+    import anyio
+
+    try:
+        anyio.run(work)
+    except BaseExceptionGroup as group:
+        error: BaseException = group
+        while isinstance(error, BaseExceptionGroup) and len(error.exceptions) == 1:
+            error = error.exceptions[0]
+        raise error from None
 
 
 def real_opener() -> "Opener":

@@ -154,7 +154,7 @@ class Reach:
             lock = os.open(places.start_lock(self._home), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
         except OSError as error:
             raise Unreachable(
-                "home.read_only",
+                "home.quarantined",
                 f"Agentstead's home {self._home} cannot be written: {error.strerror or error}.",
                 "Make it writable, or point AGENTSTEAD_HOME to a folder that is.",
             ) from None

@@ -27,7 +27,7 @@ log = logging.getLogger(__name__)
 
 DRAIN_S = 60.0
 DRAIN_TOLD_S = 0.5
-_SIGNALS = (signal.SIGTERM, signal.SIGINT)
+_SIGNALS = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
 
 
 class Coordinator:

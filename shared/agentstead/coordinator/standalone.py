@@ -5,6 +5,7 @@ import signal
 import sys
 import time
 from collections.abc import Awaitable, Callable
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -13,7 +14,7 @@ from anyio.abc import TaskStatus
 
 from agentstead.coordinator import control
 from agentstead.coordinator.arguments import USAGE, serve_arguments
-from agentstead.coordinator.process import Announce, real_opener
+from agentstead.coordinator.process import Announce, real_opener, run_async
 from agentstead.coordinator.statefile import Record
 from agentstead.coordinator.suitability import check_home
 from agentstead.coordinator.terms import Terms
@@ -34,7 +35,7 @@ def main(argv: list[str], *, opener: "Opener | None" = None) -> int:
     try:
         os.umask(0o077)
         check_home(Path(wanted.home))
-        anyio.run(_on_stdio, Path(wanted.home), wanted.name, wanted.toolset, opener or real_opener())
+        run_async(partial(_on_stdio, Path(wanted.home), wanted.name, wanted.toolset, opener or real_opener()))
     except AgentsteadError as error:
         print(f"agentstead: {error}", file=sys.stderr)
         return UNAVAILABLE
@@ -52,7 +53,7 @@ def run_http(terms: Terms, name: str, *, announce: Announce, opener: "Opener | N
     if running is not None and terms.http is not None and running.http.endswith(f":{terms.http.port}"):
         announce(running, True)
         return 0
-    anyio.run(_on_http, terms, name, announce, opener or real_opener())
+    run_async(partial(_on_http, terms, name, announce, opener or real_opener()))
     return 0
 
 

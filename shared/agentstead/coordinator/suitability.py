@@ -4,6 +4,7 @@ import os
 import re
 from pathlib import Path
 
+from agentstead.coordinator.places import private_folder
 from agentstead.state import Unavailable
 
 MOUNTS = Path("/proc/self/mountinfo")
@@ -57,6 +58,18 @@ def clock_warning(now_us: int, last_us: int) -> str:
         f"The clock stands {-behind // 1_000_000} s before the last change in this home: it was set back, or the home "
         "was used on a machine whose clock is ahead. Leases and expiries wait until it has caught up; set the clock."
     )
+
+
+def make_private(folder: Path) -> None:
+    """Make a folder of ours; raises `Unavailable` with `home.quarantined` where it is not, or cannot be, ours alone."""
+    try:
+        private_folder(str(folder))
+    except OSError as error:
+        raise Unavailable(
+            "home.quarantined",
+            f"{folder} cannot be used: {error.strerror or error}.",
+            remedy="Remove it if it is not yours, or point AGENTSTEAD_HOME to another folder.",
+        ) from None
 
 
 def _nearest(path: Path) -> Path:
