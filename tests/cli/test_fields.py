@@ -129,7 +129,7 @@ def test_a_required_list_takes_the_rest_of_the_line_only_as_the_last_argument() 
     first = command_fields(EVERY, leading=("words", "ref"))
     assert type(info_of(first, "words")).__name__ == "OptionInfo"
     last = command_fields(EVERY)
-    assert info_of(last, "words").metavar == "WORDS..."
+    assert info_of(last, "words").metavar == "WORDS"
 
 
 class Piece(BaseModel):

@@ -35,8 +35,8 @@ def test_no_path_is_the_beginning_of_another() -> None:
 
 
 def test_every_noun_has_verbs_and_every_verb_a_noun_with_help() -> None:
-    deep = {leaf.path[0] for leaf in LEAVES if len(leaf.path) > 1}
-    assert deep == set(NOUNS)
+    alone = {verb.path[0] for verb in VERBS if len(verb.path) == 1}
+    assert {leaf.path[0] for leaf in LEAVES} - alone == set(NOUNS)
     assert [noun for noun, known in NOUNS.items() if not known.help.endswith(".")] == []
 
 
@@ -54,6 +54,7 @@ def test_every_route_leads_to_an_operation_and_its_fields() -> None:
         assert route.item or set(route.fixed) <= set(fields), route.path
         leaf = next(leaf for leaf in LEAVES if leaf.path == route.path)
         assert set(route.leading) <= {parameter.name for parameter in leaf.parameters}, route.path
+        assert set(route.without) <= set(fields), route.path
 
 
 def test_every_verb_of_a_person_is_there_and_says_so() -> None:
@@ -64,7 +65,7 @@ def test_every_verb_of_a_person_is_there_and_says_so() -> None:
 
 
 def test_no_argument_takes_the_name_of_a_common_option() -> None:
-    taken = {"home", "output", "context", "help"}
+    taken = {"home", "output", "help", "typer_context"}
     assert [(leaf.path, each.name) for leaf in LEAVES for each in leaf.parameters if each.name in taken] == []
 
 

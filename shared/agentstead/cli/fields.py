@@ -38,15 +38,17 @@ def command_fields(
     leading: Sequence[str] = (),
     item: str = "",
     only: Sequence[str] = (),
+    without: Sequence[str] = (),
 ) -> list[CommandField]:
     """Build the parameters of a verb: required fields, and those of `leading`, as arguments, the others as options.
 
-    Fields of `fixed` are given by the verb itself and not shown. Where `item` names a list of objects, the fields of
-    one object stand in its place (those of `only`, if any); of two fields with one name that of the object is meant.
+    Fields of `fixed` are given by the verb itself, those of `without` left to their defaults: neither is shown. Where
+    `item` names an object or a list of objects, the fields of one object stand in its place (those of `only`, if any);
+    of two fields with one name that of the object is meant.
     """
     inner = _item_fields(operation, item)
     inner = {name: field for name, field in inner.items() if name not in fixed and (not only or name in only)}
-    left_out = {*fixed, item, *inner}
+    left_out = {*fixed, *without, item, *inner}
     fields = {**inner, **{name: f for name, f in operation.arguments.model_fields.items() if name not in left_out}}
     order = [name for name in leading if name in fields]
     order += [name for name, field in fields.items() if field.is_required() and name not in order]
@@ -65,17 +67,22 @@ def typed_arguments(fields: Sequence[CommandField], given: Mapping[str, Any]) ->
 def typed_item(
     operation: Operation, item: str, fields: Sequence[CommandField], typed: Mapping[str, Any]
 ) -> dict[str, Any]:
-    """Put what belongs to the one object of a list of objects into that list."""
+    """Put what belongs to the object into it, or into the list of which it is the only one."""
     inside = {field.name for field in fields if field.of_item} | (set(_item_fields(operation, item)) & set(typed))
     outside = {name: value for name, value in typed.items() if name not in inside}
-    return {**outside, item: [{name: value for name, value in typed.items() if name in inside}]}
+    made = {name: value for name, value in typed.items() if name in inside}
+    if not made:
+        return outside
+    is_list = _item(_without_none(operation.arguments.model_fields[item].annotation)) is not None
+    return {**outside, item: [made] if is_list else made}
 
 
 def _item_fields(operation: Operation, item: str) -> Mapping[str, FieldInfo]:
-    """Return the fields of one object of a list of objects; none where no list is meant."""
+    """Return the fields of an object, or of one object of a list; none where neither is meant."""
     if not item:
         return {}
-    kind = _item(_without_none(operation.arguments.model_fields[item].annotation))
+    whole = _without_none(operation.arguments.model_fields[item].annotation)
+    kind = _item(whole) or whole
     assert isinstance(kind, type)
     assert issubclass(kind, BaseModel)
     return kind.model_fields
@@ -87,7 +94,7 @@ def _argument(name: str, field: FieldInfo, *, last: bool) -> CommandField:
         return _option(name, field)
     info = typer.Argument(
         help=_help(field, one_of=read.choices),
-        metavar=f"{name.upper()}..." if _is_list(read.kind) else name.upper(),
+        metavar=name.rstrip("_").upper(),
         show_default=False,
         autocompletion=_completing(read.choices),
     )

@@ -81,7 +81,12 @@ def _generated(server: str) -> Iterator[Leaf]:
         for operation in map(operation_of, declaration.operations):
             for route in routes_of(operation):
                 fields = command_fields(
-                    operation, fixed=tuple(route.fixed), leading=route.leading, item=route.item, only=route.only
+                    operation,
+                    fixed=tuple(route.fixed),
+                    leading=route.leading,
+                    item=route.item,
+                    only=route.only,
+                    without=route.without,
                 )
                 run = operation_run(operation, route, fields)
                 yield _leaf(route.path, operation.description, [field.parameter for field in fields], run)

@@ -4,7 +4,7 @@ import inspect
 from collections.abc import Iterator, Mapping, Sequence
 from inspect import Parameter
 from pathlib import Path
-from typing import Any, get_args
+from typing import Any, get_args, get_origin
 
 from agentstead.cli.leaves import Leaf, all_leaves, routes_of
 from agentstead.cli.routes import PERSON, VERBS
@@ -161,14 +161,19 @@ def _info(parameter: Parameter) -> str:
 
 
 def _placed(parameter: Parameter) -> str:
-    name = _flag(parameter)
+    name = _flag(parameter) + ("..." if _is_list(parameter) else "")
     return name if parameter.default is Parameter.empty else f"[{name}]"
+
+
+def _is_list(parameter: Parameter) -> bool:
+    kind = parameter.annotation.__origin__
+    return get_origin(kind) is list or any(get_origin(each) is list for each in get_args(kind))
 
 
 def _flag(parameter: Parameter) -> str:
     info = parameter.annotation.__metadata__[0]
     if _info(parameter) == "ArgumentInfo":
-        return str(info.metavar or parameter.name.upper()).strip("[]").replace("]...", "...")
+        return str(info.metavar or parameter.name.upper())
     declared = [text for text in (info.default, *(info.param_decls or ())) if isinstance(text, str)]
     names = [text for text in declared if text.startswith("-")]
     if names:

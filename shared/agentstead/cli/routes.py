@@ -34,8 +34,8 @@ class Route:
     """An operation under another path.
 
     `fixed` are arguments that the path stands for, `leading` fields that are typed without a flag, in this order. Where
-    `item` names a field that takes a list of objects, the fields of one object are typed in its place; `only` are those
-    of them that make sense here, all where it is empty.
+    `item` names a field that takes an object, or a list of objects, the fields of one object are typed in its place;
+    `only` are those of them that make sense here, all where it is empty. `without` are fields that make no sense here.
     """
 
     path: Path
@@ -44,6 +44,7 @@ class Route:
     leading: tuple[str, ...] = ()
     item: str = ""
     only: tuple[str, ...] = ()
+    without: tuple[str, ...] = ()
 
 
 _VERBS = "agentstead.cli.verbs"
@@ -92,6 +93,16 @@ NOUNS: Mapping[str, Noun] = {
     "skills": Noun("SKILL.md folders, judged and read.", "skills"),
     "permissions": Noun("What agents may do, and why.", "permissions"),
     "workspace": Noun("The state of a workspace.", "workspace"),
+    "snapshot": Noun("States of a workspace.", "workspace"),
+    "diff": Noun("Compare two versions of a workspace.", "workspace"),
+    "restore": Noun("Put a version of a workspace back.", "workspace"),
+    "undo": Noun("Undo one operation on a workspace.", "workspace"),
+    "fork": Noun("Isolated copies to work in.", "workspace"),
+    "check": Noun("Commands that prove something about a tree.", "workspace"),
+    "receipt": Noun("What checks proved.", "workspace"),
+    "promotion": Noun("Putting a fork's tree into the workspace.", "workspace"),
+    "operation": Noun("What was done to workspaces.", "workspace"),
+    "store": Noun("The object store.", "workspace"),
     "network": Noun("Conversations between agents.", "network"),
     "config": Noun("Settings with provenance."),
     "registry": Noun("The workspaces of this home."),
@@ -146,6 +157,16 @@ ROUTES: tuple[Route, ...] = (
     Route(("memory", "accept"), "memory_review", {"action": "accept"}),
     Route(("memory", "reject"), "memory_review", {"action": "reject"}),
     Route(("memory", "withdraw"), "memory_review", {"action": "withdraw"}),
+    Route(("workspace", "status"), "workspace_view", {"view": "status"}, without=("ref", "path", "offset", "length")),
+    Route(("workspace", "view"), "workspace_view", leading=("view", "ref")),
+    Route(("diff",), "tree_diff", leading=("from_", "to")),
+    Route(("restore",), "tree_restore", leading=("to", "paths"), without=("undo",)),
+    Route(("undo",), "tree_restore", leading=("undo",), without=("to", "paths", "place", "unknown")),
+    Route(("promotion", "plan"), "tree_promote", {"dry_run": True}, without=("plan_digest", "then", "message")),
+    Route(("promotion", "apply"), "tree_promote", {"dry_run": False}),
+    Route(("check", "save"), "check_save", leading=("name", "argv"), item="command"),
+    Route(("check", "run"), "check_run", without=("wait_s",)),
+    Route(("receipt", "show"), "receipt_get"),
     Route(("permissions", "explain"), "permission_explain", leading=("decision_id",)),
     Route(("permissions", "approvals"), "approval_list"),
     Route(("permissions", "approval"), "approval_get"),

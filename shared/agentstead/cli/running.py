@@ -9,16 +9,17 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from agentstead.cli.fields import CommandField, typed_arguments, typed_item
-from agentstead.cli.outcomes import outcome
+from agentstead.cli.outcomes import UNDER_WAY, is_under_way, outcome
 from agentstead.cli.person import principal_of
 from agentstead.cli.routes import Route
 from agentstead.cli.terminal import Terminal
 from agentstead.config import SERVERS_GROUP
 from agentstead.kit import ENVIRONMENT, Context, Home, Operation, invoke
-from agentstead.state import ORIGIN, NotFound, Origin
+from agentstead.state import ORIGIN, NotFound, Origin, new_id
 
 T = TypeVar("T")
 
+KEY = "idempotency_key"
 _WORKSPACE = "AGENTSTEAD_WORKSPACE"
 
 
@@ -73,8 +74,12 @@ def as_person(use: Callable[[Home], Awaitable[T]]) -> Callable[[Home], Awaitable
 
 
 async def _invoke(terminal: Terminal, home: Home, operation: Operation, arguments: Mapping[str, Any]) -> int:
-    result, replayed = await invoke(home, operation, arguments, _context(terminal))
-    shown = result.model_dump(mode="json")
+    context = _context(terminal)
+    if operation.name in UNDER_WAY:
+        arguments = {KEY: new_id("cli_", home.clock), **arguments}
+    result, replayed = await invoke(home, operation, arguments, context)
+    while is_under_way(operation.name, shown := result.model_dump(mode="json")):
+        result, _ = await invoke(home, operation, arguments, context)
     terminal.show({**shown, "replayed": True} if replayed else shown)
     return outcome(operation.name, shown)
 

@@ -93,10 +93,10 @@ def _command(leaf: Leaf, home: Callable[[Path | None], Path]) -> Callable[..., N
         for name, annotation in _COMMON.items()
         if name not in names
     ]
-    context = Parameter("context", Parameter.KEYWORD_ONLY, annotation=typer.Context)
+    context = Parameter("typer_context", Parameter.KEYWORD_ONLY, annotation=typer.Context)
 
-    def command(*, context: typer.Context, **typed: Any) -> None:
-        given = context.ensure_object(Given)
+    def command(*, typer_context: typer.Context, **typed: Any) -> None:
+        given = typer_context.ensure_object(Given)
         workspace = typed.get("workspace") or given.workspace
         if "workspace" in names:
             typed["workspace"] = workspace

@@ -22,7 +22,7 @@ def events(
     *,
     kinds: Annotated[
         list[str] | None,
-        typer.Argument(help="Only entries of these kinds; `memory.*` takes all of one server.", metavar="[KIND]..."),
+        typer.Argument(help="Only entries of these kinds; `memory.*` takes all of one server.", metavar="KIND"),
     ] = None,
     follow: Annotated[bool, typer.Option("--follow", "-f", help="Go on until interrupted.")] = False,
     lines: Annotated[
