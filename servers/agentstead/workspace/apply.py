@@ -46,7 +46,7 @@ class Applier:
         self._area = area
         self._cas = cas
 
-    def stage(self, step: Step) -> int:
+    def stage(self, step: Step, *, durable: bool = False) -> int:
         """Prepare a step's new content; return the inode by which it is known from then on (0: nothing to prepare)."""
         if not step.is_staged or step.new is None:
             return 0
@@ -54,7 +54,7 @@ class Applier:
         crash_point(_BEFORE_STAGE)
         if exists(staged):
             remove(staged)
-        write_entry(self._store, staged.directory, staged.name, step.new, durable=False)
+        write_entry(self._store, staged.directory, staged.name, step.new, durable=durable)
         if step.new.type == "d":
             set_mode(staged.directory, staged.name, step.new.mode)
         crash_point(_AFTER_STAGE)

@@ -16,6 +16,9 @@ from agentstead.blobs import EMPTY_TREE, TreeEntry, object_id
 from agentstead.state import Invalid
 from agentstead.workspace.paths import parts, shown
 
+# The id given for what is neither file, link nor directory: no content has it.
+NO_CONTENT: Final = "0" * 64
+
 _DIRECTORY: Final = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _FILE: Final = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
 
@@ -76,7 +79,7 @@ def entry_at(directory: int, name: bytes) -> TreeEntry | None:
         target = os.readlink(name, dir_fd=directory)
         return TreeEntry(name, "l", 0, len(target), object_id(target))
     if not stat.S_ISREG(facts.st_mode):
-        return TreeEntry(name, "f", facts.st_mode & 0o777, 0, "0" * 64)
+        return TreeEntry(name, "f", facts.st_mode & 0o777, 0, NO_CONTENT)
     return _file_entry(directory, name)
 
 

@@ -60,6 +60,10 @@ def file_patch(change: Change, read: ReadBlob, *, context: int = CONTEXT_LINES) 
         return FilePatch(_binary_segments(head, old, new, before, after), True, 0, 0)
     old_lines, new_lines = split_lines(before), split_lines(after)
     difference = line_diff(old_lines, new_lines)
+    if not _is_utf8(before) or not _is_utf8(after):
+        # Text in another encoding: no answer could carry its lines unaltered.
+        literal = _binary_segments(head, old, new, before, after)
+        return FilePatch(literal, False, difference.added, difference.deleted, difference.approximate)
     names = _names(change, old, new) if difference.blocks else b""
     hunks = tuple(_hunks(old_lines, new_lines, difference, context))
     segments = (head + names + hunks[0], *hunks[1:]) if hunks else (head,)
@@ -94,6 +98,14 @@ def _bytes(entry: TreeEntry | None, read: ReadBlob) -> bytes | None:
     if entry is None:
         return b""
     return read(entry.id) if entry.size <= TEXT_BYTES else None
+
+
+def _is_utf8(data: bytes) -> bool:
+    try:
+        data.decode("utf-8")
+    except UnicodeDecodeError:
+        return False
+    return True
 
 
 def _mode(entry: TreeEntry) -> bytes:
