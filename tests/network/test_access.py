@@ -217,6 +217,27 @@ async def test_messages_are_listed_by_windows(scene: Scene) -> None:
     assert (await page(after=last - 1))[0] == ["e"]
 
 
+async def test_a_long_conversation_is_shown_within_a_limit_of_bytes(scene: Scene) -> None:
+    sent = [
+        await scene.ada(message_send, channel="pruning", text=letter * 30_000, thread_id=scene.thread)
+        for letter in "abc"
+    ]
+    shown = (await scene.bob(network_view, ref=scene.thread, view="messages")).items
+    assert [("body" in each) for each in shown] == [False, False, True, True]
+    assert shown[1]["body_preview"] == f"{'a' * 160} ... (whole: network_view ref={sent[0].message_id} view=raw)"
+    whole = (await scene.bob(network_view, ref=sent[0].message_id)).facts
+    assert whole["body"]["text"] == "a" * 30_000
+
+
+async def test_steps_are_listed_by_windows(scene: Scene) -> None:
+    for _ in range(3):
+        await scene.ada(message_send, channel="pruning", text="more", work=scene.room_work)
+    newest = await scene.bob(network_view, ref=scene.room_work, view="steps", limit=3)
+    assert [each["event"] for each in newest.items] == ["talk_by_initiator"] * 3
+    older = await scene.bob(network_view, ref=scene.room_work, view="steps", limit=3, before=newest.next_before)
+    assert [each["event"] for each in older.items] == ["opened"]
+
+
 async def test_resources_and_prompts_say_the_same_as_the_tools(scene: Scene) -> None:
     bob = f"bob.{scene.bob.session.lower()}"
     assert WORDS in await read_inbox(scene.call("bob"), scene.workspace, bob)

@@ -5,7 +5,7 @@ import re
 import pytest
 
 from agentstead.kit import Home
-from agentstead.network import acceptance, inbox, joining, peers, views, works
+from agentstead.network import acceptance, conversations, inbox, joining, peers, works
 from agentstead.state import Reading
 from tests.network.conftest import GRAFTER, NOW, STEWARD, Orchard
 from tests.network.test_routing import say
@@ -26,10 +26,12 @@ HOT = {
     "the caller's peers": peers._OF_PRINCIPAL,
     "a proven session's peers": peers._OF_SESSION,
     "who is present": peers._PRESENT_IDS,
-    "a conversation": views._IN_CONTAINER,
-    "the messages of a work": views._OF_WORK,
+    "a conversation": conversations._IN_CONTAINER,
+    "the messages of a work": conversations._OF_WORK,
     "a work": works._FIND,
     "the steps of a work": works._STEPS,
+    "the work of a container": works._IN_CONTAINER,
+    "the open work of a peer": works._OPEN_OF_PEER,
 }
 LARGE = ("net_message", "net_delivery", "net_work", "net_work_step", "net_peer", "m", "d", "s")
 

@@ -1,7 +1,6 @@
 """One document about anything that has a reference on the network, as far as its reader may see it."""
 
 import json
-import sqlite3
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final, Literal
@@ -9,7 +8,8 @@ from typing import Any, Final, Literal
 from agentstead.kit import Call
 from agentstead.network.access import Reader, check_channel, check_container, reader_of
 from agentstead.network.asking import Asker
-from agentstead.network.inbox import body_of, preview, unread
+from agentstead.network.conversations import body_shown, messages
+from agentstead.network.inbox import unread
 from agentstead.network.peers import present_peers
 from agentstead.network.references import Kind, Ref, resolve
 from agentstead.network.results import NetworkDocument, PeerShown, WorkShown
@@ -20,40 +20,6 @@ from agentstead.state import Invalid, Reading
 
 View = Literal["brief", "messages", "why", "steps", "raw"]
 
-_MESSAGE_COLUMNS = "seq, message_id, from_peer, to_peer, kind, work_id, reply_to, ts, raw, trust"
-_IN_CONTAINER = f"""
-SELECT {_MESSAGE_COLUMNS}
-FROM net_message
-WHERE workspace = :workspace
-    AND channel = :channel
-    AND surface = :surface
-    AND container_id = :container_id
-    AND seq < :before
-    AND seq > :after
-ORDER BY seq DESC
-LIMIT :most
-"""
-_OF_WORK = f"""
-SELECT {_MESSAGE_COLUMNS}
-FROM net_message
-WHERE workspace = :workspace
-    AND work_id = :work_id
-    AND seq < :before
-    AND seq > :after
-ORDER BY seq DESC
-LIMIT :most
-"""
-_IN_CHANNEL = f"""
-SELECT {_MESSAGE_COLUMNS}
-FROM net_message
-WHERE workspace = :workspace
-    AND channel = :channel
-    AND (surface IS NULL OR surface <> 'direct')
-    AND seq < :before
-    AND seq > :after
-ORDER BY seq DESC
-LIMIT :most
-"""
 _MESSAGE = """
 SELECT seq, message_id, from_peer, to_peer, kind, channel, surface, container_id, work_id, reply_to, trace_id,
     causation_id, ts, expires_at, canon_sha256, trust, origin, root_seq, depth, accepted_at, raw, raw_blob
@@ -102,6 +68,7 @@ _SNAPSHOT = (
 )
 _RECENT_REJECTS = "SELECT COUNT(*) FROM net_reject WHERE at > :since"
 
+WORK_SHOWN: Final = 50
 _DAY_US: Final = 86_400_000_000
 _NEVER: Final = 2**62
 _VIEWS: Final[Mapping[Kind, tuple[View, ...]]] = {
@@ -151,7 +118,7 @@ def look(reading: Reading, asker: Asker, asked: Asked) -> Found:
         )
     facts, items, blob = _SHOWN[ref.kind](reading, reader, ref, asked)
     oldest = min((item["seq"] for item in items if "seq" in item), default=0)
-    more = len(items) == asked.limit and asked.view in ("messages", "brief") and oldest > 0
+    more = len(items) == asked.limit and asked.view in ("messages", "steps", "brief") and oldest > 0
     document = NetworkDocument(
         kind=ref.kind,
         facts=facts,
@@ -197,7 +164,7 @@ def _channel(reading: Reading, reader: Reader, ref: Ref, asked: Asked) -> Shown:
     peers = [PeerShown.of(each).model_dump() for each in present_peers(reading, place)]
     facts = dict(row or {}) | {"channel": place.channel, "workspace": place.workspace, "peers": peers}
     if asked.view == "messages":
-        return facts, _messages(reading, ref, asked), None
+        return facts, messages(reading, ref, **_window(asked)), None
     threads = reading.all(_THREADS, workspace=place.workspace, channel=place.channel, **_window(asked))
     return facts, [dict(each) for each in reversed(threads)], None
 
@@ -208,7 +175,7 @@ def _thread(reading: Reading, reader: Reader, ref: Ref, asked: Asked) -> Shown:
     row = reading.one(_THREAD, **at)
     participants = [each["peer_id"] for each in reading.all(_THREAD_PEERS, **at)]
     facts = dict(row or {}) | {"channel": ref.channel, "participants": participants, "work": _works(reading, ref)}
-    return facts, _messages(reading, ref, asked) if asked.view == "messages" else [], None
+    return facts, messages(reading, ref, **_window(asked)) if asked.view == "messages" else [], None
 
 
 def _room(reading: Reading, reader: Reader, ref: Ref, asked: Asked) -> Shown:
@@ -220,7 +187,7 @@ def _room(reading: Reading, reader: Reader, ref: Ref, asked: Asked) -> Shown:
         "work": _works(reading, ref),
         "privacy": "restricted, not encrypted",
     }
-    return facts, _messages(reading, ref, asked) if asked.view == "messages" else [], None
+    return facts, messages(reading, ref, **_window(asked)) if asked.view == "messages" else [], None
 
 
 def _work(reading: Reading, reader: Reader, ref: Ref, asked: Asked) -> Shown:
@@ -230,9 +197,9 @@ def _work(reading: Reading, reader: Reader, ref: Ref, asked: Asked) -> Shown:
     facts = WorkShown.of(work).model_dump() | {"opened_seq": work.opened_seq, "closed_seq": work.closed_seq}
     match asked.view:
         case "steps":
-            return facts, work_steps(reading, ref.workspace, ref.work_id), None
+            return facts, work_steps(reading, ref.workspace, ref.work_id, **_window(asked)), None
         case "messages":
-            return facts, _messages(reading, ref, asked), None
+            return facts, messages(reading, ref, **_window(asked)), None
         case _:
             return facts, [], None
 
@@ -247,7 +214,7 @@ def _message(reading: Reading, reader: Reader, ref: Ref, asked: Asked) -> Shown:
     if asked.view == "raw":
         held = {} if row["raw"] is None else {"raw": bytes(row["raw"]).decode(), "bytes": len(row["raw"])}
         return facts | held, [], row["raw_blob"]
-    return facts | _body(row), [], None
+    return facts | body_shown(row), [], None
 
 
 def _peer(reading: Reading, reader: Reader, ref: Ref, _asked: Asked) -> Shown:
@@ -267,31 +234,8 @@ def _owner(reading: Reading, _reader: Reader, ref: Ref, _asked: Asked) -> Shown:
 
 
 def _works(reading: Reading, ref: Ref) -> list[dict[str, Any]]:
-    return [WorkShown.of(work).model_dump() for work in work_in(reading, ref.workspace, ref.channel, ref.container_id)]
-
-
-def _messages(reading: Reading, ref: Ref, asked: Asked) -> list[dict[str, Any]]:
-    """Return messages oldest first; a channel's own list leaves its rooms out."""
-    window = _window(asked)
-    if ref.kind == "work":
-        rows = reading.all(_OF_WORK, workspace=ref.workspace, work_id=ref.work_id, **window)
-    elif ref.kind == "channel":
-        rows = reading.all(_IN_CHANNEL, workspace=ref.workspace, channel=ref.channel, **window)
-    else:
-        at = {"workspace": ref.workspace, "channel": ref.channel, "container_id": ref.container_id}
-        rows = reading.all(_IN_CONTAINER, surface=ref.surface, **at, **window)
-    return [_line(row) for row in reversed(rows)]
-
-
-def _line(row: sqlite3.Row) -> dict[str, Any]:
-    facts = {name: row[name] for name in row.keys() if name != "raw"}  # noqa: SIM118 - a Row
-    return facts | _body(row)
-
-
-def _body(row: sqlite3.Row) -> dict[str, Any]:
-    if row["raw"] is None:
-        return {"body_preview": preview(row["message_id"], None)}
-    return {"body": body_of(row["raw"])}
+    works = work_in(reading, ref.workspace, ref.channel, ref.container_id, most=WORK_SHOWN)
+    return [WorkShown.of(work).model_dump() for work in works]
 
 
 def _window(asked: Asked) -> dict[str, int]:

@@ -23,13 +23,14 @@ WHERE workspace = :workspace
 ORDER BY opened_seq
 LIMIT :most
 """
-_OPEN_IN = f"""
+_IN_CONTAINER = f"""
 SELECT {_COLUMNS}
 FROM net_work
 WHERE workspace = :workspace
     AND channel = :channel
     AND container_id = :container_id
-ORDER BY opened_seq
+ORDER BY opened_seq DESC
+LIMIT :most
 """
 _INSERT = """
 INSERT INTO net_work (
@@ -57,7 +58,10 @@ FROM net_work_step AS s
 JOIN net_message AS m ON m.seq = s.seq
 WHERE s.workspace = :workspace
     AND s.work_id = :work_id
-ORDER BY s.seq
+    AND s.seq < :before
+    AND s.seq > :after
+ORDER BY s.seq DESC
+LIMIT :most
 """
 
 
@@ -103,16 +107,19 @@ def open_work(reading: Reading, workspace: str, channel: str, peer_id: str, *, m
     return [_work(row) for row in rows]
 
 
-def work_in(reading: Reading, workspace: str, channel: str, container_id: str) -> list[Work]:
-    """Return all work of a thread or room, oldest first."""
-    return [
-        _work(row) for row in reading.all(_OPEN_IN, workspace=workspace, channel=channel, container_id=container_id)
-    ]
+def work_in(reading: Reading, workspace: str, channel: str, container_id: str, *, most: int) -> list[Work]:
+    """Return the newest work of a thread or room, the last opened first."""
+    at = {"workspace": workspace, "channel": channel, "container_id": container_id}
+    return [_work(row) for row in reading.all(_IN_CONTAINER, **at, most=most)]
 
 
-def work_steps(reading: Reading, workspace: str, work_id: str) -> list[dict[str, Any]]:
-    """Return what moved a work, in order."""
-    return [dict(row) for row in reading.all(_STEPS, workspace=workspace, work_id=work_id)]
+def work_steps(
+    reading: Reading, workspace: str, work_id: str, *, before: int, after: int, most: int
+) -> list[dict[str, Any]]:
+    """Return the newest steps between two sequences, in order."""
+    window = {"before": before, "after": after, "most": most}
+    rows = reading.all(_STEPS, workspace=workspace, work_id=work_id, **window)
+    return [dict(row) for row in reversed(rows)]
 
 
 def judge(reading: Reading, envelope: Envelope) -> Move | None:

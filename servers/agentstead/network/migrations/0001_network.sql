@@ -198,8 +198,11 @@ CREATE TABLE net_work (
     CHECK ((state IN ('completed', 'failed', 'canceled')) = (closed_seq IS NOT NULL))
 ) STRICT;
 
--- serves the open work of a container and of a pair of peers
-CREATE INDEX net_work_open ON net_work (workspace, channel, container_id) WHERE closed_seq IS NULL;
+-- serves the work of a container
+CREATE INDEX net_work_by_container ON net_work (workspace, channel, container_id, opened_seq);
+
+-- serves the open work of a peer
+CREATE INDEX net_work_open ON net_work (workspace, channel, opened_seq) WHERE closed_seq IS NULL;
 
 CREATE TABLE net_work_step (
     seq INTEGER PRIMARY KEY REFERENCES net_message (seq),
