@@ -64,7 +64,37 @@ async def _sessions(step: CallTool, workspace: str, session: str) -> None:
 
 
 async def _workspace(step: CallTool, workspace: str, session: str) -> None:
-    """The workspace server's part."""
+    """Fork, write, check, promote what is proved, and go back."""
+    before = await step("workspace", "snapshot_take", workspace=workspace, label="before", session_id=session)
+    opened = await step("workspace", "fork_open", workspace=workspace, **{"from": before["snapshot_id"]})
+    fork = opened["forks"][0]["fork_id"]
+    await step(
+        "workspace", "fork_write", workspace=workspace, fork_id=fork, files=[{"path": "answer.txt", "text": "42\n"}]
+    )
+    await step(
+        "workspace", "tree_diff", workspace=workspace, **{"from": before["snapshot_id"]}, to=fork, detail="patch"
+    )
+    ran = await step("workspace", "check_run", workspace=workspace, ref=fork, command={"argv": CHECK}, wait_s=25)
+    assert ran["receipts"][0]["status"] == "pass"
+    planned = await step("workspace", "tree_promote", workspace=workspace, **{"from": fork}, dry_run=True)
+    await step(
+        "workspace",
+        "tree_promote",
+        workspace=workspace,
+        **{"from": fork},
+        dry_run=False,
+        plan_digest=planned["plan_digest"],
+    )
+    back = await step("workspace", "tree_restore", workspace=workspace, to=before["snapshot_id"], dry_run=True)
+    await step(
+        "workspace",
+        "tree_restore",
+        workspace=workspace,
+        to=before["snapshot_id"],
+        dry_run=False,
+        plan_digest=back["plan_digest"],
+    )
+    await step("workspace", "workspace_view", workspace=workspace, view="status")
 
 
 async def _memory(step: CallTool) -> None:

@@ -55,6 +55,9 @@ class FakeHome:
     async def check_token(self, token: str) -> TokenKind | None:
         return TOKENS.get(token)
 
+    async def supervises(self, pid: int) -> bool:
+        return False
+
     def drain(self, *, on: bool) -> None:
         self.draining = on
 

@@ -174,10 +174,12 @@ Connect = Any
 def connect(home: Home, hub: ChangeHub) -> Connect:
     """Connect a client of an era; with a person, it shows forms to them."""
 
-    def connected(mode: str, person: Person | None = None, **kwargs: Any) -> AbstractAsyncContextManager[Client]:
+    def connected(
+        mode: str, person: Person | None = None, environ: dict[str, str] | None = None, **kwargs: Any
+    ) -> AbstractAsyncContextManager[Client]:
         @asynccontextmanager
         async def run() -> AsyncIterator[Client]:
-            CALLER.set(Caller(door="socket"))
+            CALLER.set(Caller(door="socket", environ=environ or {}))
             server = build(NOTES, home, hub=hub)
             client = Client(
                 server,

@@ -152,6 +152,24 @@ async def test_a_person_is_asked_by_a_form_and_the_call_goes_on(era: str, connec
     assert "note_burn" in person.asked[0]
 
 
+async def test_a_repeated_key_is_not_asked_about_again(era: str, connect: Connect, person: Person) -> None:
+    async with connect(era, person) as client:
+        one = await client.call_tool("note_burn", {"text": "a", "idempotency_key": "k"})
+        two = await client.call_tool("note_burn", {"text": "a", "idempotency_key": "k"})
+        other = await client.call_tool("note_burn", {"text": "a", "idempotency_key": "other"})
+    assert one.structured_content == two.structured_content
+    assert not other.is_error
+    assert len(person.asked) == 2
+
+
+async def test_a_form_of_an_agents_own_host_is_no_persons_answer(era: str, connect: Connect, person: Person) -> None:
+    async with connect(era, person, environ={"AGENTSTEAD_PROCESS": "prc_1"}) as client:
+        answer = await client.call_tool("note_burn", {"text": "a"})
+    assert answer.is_error
+    assert answer.content[0].text.startswith("permission.pending: ")
+    assert person.asked == []
+
+
 async def test_a_declined_form_refuses_the_call(era: str, connect: Connect, person: Person) -> None:
     person.action = "decline"
     async with connect(era, person) as client:

@@ -8,7 +8,7 @@ import struct
 import sys
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -142,6 +142,7 @@ class Door:
     ) -> Connection:
         server = self.hosted.server(str(said.get("server", "")), toolset=str(said.get("toolset") or "core"))
         caller = caller_of(said, peer, await self._token(str(said.get("token") or "")))
+        caller = replace(caller, descends=await self.hosted.supervises(peer.pid))
         return Connection(server, reader, writer, caller=caller, line_bytes=greeting.LINE_BYTES)
 
     async def _token(self, token: str) -> Token:

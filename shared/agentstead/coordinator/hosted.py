@@ -31,6 +31,10 @@ class Hosted(Protocol):
         """Return the kind of a token in force, None for any other."""
         ...
 
+    async def supervises(self, pid: int) -> bool:
+        """Tell whether a process descends from one that the runner started."""
+        ...
+
     def drain(self, *, on: bool) -> None:
         """Stop taking on new work, or take it on again."""
         ...

@@ -12,7 +12,7 @@ from mcp.server.lowlevel import Server
 
 from agentstead import telemetry
 from agentstead.coordinator.suitability import clock_warning
-from agentstead.identity import check_token, home_token
+from agentstead.identity import check_token, descends_from, home_token
 from agentstead.kit.changes import ChangeHub
 from agentstead.kit.declaration import ServerDeclaration
 from agentstead.kit.home import Home
@@ -57,6 +57,11 @@ class OpenHome:
         """Return the kind of a token in force."""
         facts = await self._home.state.read(check_token, token)
         return None if facts is None else facts.kind
+
+    async def supervises(self, pid: int) -> bool:
+        """Tell whether a process descends from one that the runner started."""
+        owners = {each.identity.pid for each in await self._home.state.read(open_processes)}
+        return bool(owners - {0}) and bool(descends_from(pid, owners - {0}))
 
     def drain(self, *, on: bool) -> None:
         """Have the services refuse new work, or take it on again."""

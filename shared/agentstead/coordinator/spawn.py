@@ -11,7 +11,13 @@ COMMAND = ("-P", "-m", "agentstead.coordinator")
 OUTPUT_BYTES = 256 * 1024
 REPORT_FD = 3
 # They speak of one host or one agent, not of the coordinator of all.
-_OF_ONE_CALLER = ("AGENTSTEAD_WORKSPACE", "AGENTSTEAD_SESSION", "AGENTSTEAD_AGENT", "AGENTSTEAD_TOKEN")
+_OF_ONE_CALLER = (
+    "AGENTSTEAD_WORKSPACE",
+    "AGENTSTEAD_SESSION",
+    "AGENTSTEAD_AGENT",
+    "AGENTSTEAD_PROCESS",
+    "AGENTSTEAD_TOKEN",
+)
 
 
 def command(home: str, program: "tuple[str, ...]" = ()) -> "list[str]":

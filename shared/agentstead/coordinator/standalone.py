@@ -5,6 +5,7 @@ import signal
 import sys
 import time
 from collections.abc import Awaitable, Callable
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -70,6 +71,7 @@ async def _on_stdio(home: Path, name: str, toolset: str, opener: "Opener") -> No
     )
     async with opener(home, lock=None, only=name) as hosted:
         server = hosted.server(name, toolset=toolset)
+        caller = replace(caller, descends=await hosted.supervises(os.getpid()))
         async with standard_streams() as (reader, writer):
             connection = Connection(server, reader, writer, caller=caller)
             await until_signal(connection.serve)

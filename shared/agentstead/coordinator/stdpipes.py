@@ -40,7 +40,7 @@ async def standard_streams(*, line_bytes: int = LINE_BYTES) -> AsyncIterator[tup
 
 
 class _FilePump:
-    """Reads a regular file, which no loop can wait for, by threads."""
+    """Reads what no loop can wait for, a file or the null device, by threads."""
 
     def __init__(self, fd: int, reader: asyncio.StreamReader) -> None:
         self._task = asyncio.get_running_loop().create_task(self._pump(fd, reader))
@@ -77,7 +77,7 @@ class _BlockingSink:
 
 
 async def _read_from(fd: int, reader: asyncio.StreamReader) -> "asyncio.ReadTransport | _FilePump":
-    if stat.S_ISREG(os.fstat(fd).st_mode):
+    if not (_is_pipe(fd) or os.isatty(fd)):
         return _FilePump(fd, reader)
     transport, _protocol = await asyncio.get_running_loop().connect_read_pipe(
         lambda: asyncio.StreamReaderProtocol(reader), os.fdopen(os.dup(fd), "rb", 0)
@@ -86,14 +86,18 @@ async def _read_from(fd: int, reader: asyncio.StreamReader) -> "asyncio.ReadTran
 
 
 async def _written_to(fd: int) -> LineSink:
-    mode = os.fstat(fd).st_mode
-    if not (stat.S_ISFIFO(mode) or stat.S_ISSOCK(mode)):
+    if not _is_pipe(fd):
         return _BlockingSink(fd)
     loop = asyncio.get_running_loop()
     transport, protocol = await loop.connect_write_pipe(
         lambda: asyncio.StreamReaderProtocol(asyncio.StreamReader()), os.fdopen(os.dup(fd), "wb", 0)
     )
     return asyncio.StreamWriter(transport, protocol, None, loop)
+
+
+def _is_pipe(fd: int) -> bool:
+    mode = os.fstat(fd).st_mode
+    return stat.S_ISFIFO(mode) or stat.S_ISSOCK(mode)
 
 
 def _write_all(fd: int, data: bytes) -> None:

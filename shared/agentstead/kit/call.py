@@ -101,14 +101,20 @@ class Call:
             session_id=session_id or "",
         )
 
+    def key_use(self, step: int) -> KeyUse | None:
+        """Return what identifies one step of this call under its key; None without a key."""
+        if self.key is None:
+            return None
+        return KeyUse(self.principal.text, self.operation, self.key, self.arguments_sha256, step)
+
     def restart(self) -> None:
         """Count steps from the first again: the body runs once more after a person answered."""
         self._step = 0
 
     def _once(self, tx: Tx, step: int, fn: Callable[..., T], run: Callable[[Tx], T]) -> tuple[T, bool]:
-        if self.key is None:
+        use = self.key_use(step)
+        if use is None:
             return self._run(tx, run), False
-        use = KeyUse(self.principal.text, self.operation, self.key, self.arguments_sha256, step)
         adapter: TypeAdapter[T] = TypeAdapter(inspect.signature(fn, eval_str=True).return_annotation)
         fresh: list[T] = []
 

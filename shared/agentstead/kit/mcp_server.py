@@ -215,7 +215,7 @@ class _Face:
         caller = CALLER.get(Caller(door="stdio"))
         name, version = client_name(request)
         token = None if caller.token == "none" else caller.token  # noqa: S105 - a kind of token
-        facts = Facts(door=caller.door, token=token, pid=caller.pid)
+        facts = Facts(door=caller.door, token=token, pid=caller.pid, supervised=caller.supervised)
         return Principal.host(name, version=version, facts=facts)
 
     def _context(self, request: Request, person: HostPerson | None) -> Context:

@@ -15,7 +15,7 @@ from agentstead.state.errors import (
     PendingAnswer,
     Unavailable,
 )
-from agentstead.state.idempotency import KeyUse, once
+from agentstead.state.idempotency import KeyUse, is_used, once
 from agentstead.state.ids import is_id, new_id
 from agentstead.state.journal import Entry, Head, Verified
 from agentstead.state.leases import Lease, lease_mint, lease_parse
@@ -69,6 +69,7 @@ __all__ = [
     "crash_point",
     "deliver_due",
     "is_id",
+    "is_used",
     "lease_mint",
     "lease_parse",
     "new_id",

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from agentstead.state.errors import Conflict
-from agentstead.state.transaction import Tx
+from agentstead.state.transaction import Reading, Tx
 
 _FIND = """
 SELECT arguments_sha256, result
@@ -29,6 +29,12 @@ class KeyUse:
     key: str
     arguments_sha256: str
     step: int = 0
+
+
+def is_used(reading: Reading, use: KeyUse) -> bool:
+    """Tell whether this key holds a result for the same arguments: the call was let through before."""
+    row = reading.one(_FIND, principal=use.principal, operation=use.operation, key=use.key, step=use.step)
+    return row is not None and row["arguments_sha256"] == use.arguments_sha256
 
 
 def once(tx: Tx, use: KeyUse, run: Callable[[], str]) -> tuple[str, bool]:

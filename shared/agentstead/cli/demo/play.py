@@ -4,10 +4,15 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import anyio
+
 from agentstead.cli.demo.material import Candidate, Material
 from agentstead.cli.demo.stage import Stage, Timeline
 
 CHANNEL = "demo"
+WAIT_S = 25
+POLL_S = 0.5
+ENDED = ("recorded", "refused", "canceled", "lost")
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,13 +90,22 @@ async def _attempts(stage: Stage, material: Material, session: str, timeline: Ti
 
 async def _attempt(stage: Stage, material: Material, candidate: Candidate, fork_id: str, timeline: Timeline) -> Attempt:
     await stage.call("workspace", "fork_write", fork_id=fork_id, patch=candidate.patch)
-    ran = await stage.call("workspace", "check_run", ref=fork_id, command={"argv": list(material.check)}, wait_s=60)
-    (receipt,) = ran["receipts"]
+    ran = await stage.call("workspace", "check_run", ref=fork_id, command={"argv": list(material.check)}, wait_s=WAIT_S)
+    receipt = await _recorded(stage, ran["receipts"][0])
     changed = sum(line[:1] in "+-" and line[:3] not in ("+++", "---") for line in candidate.patch.splitlines())
     timeline.add(
         "workspace", f"check in fork {candidate.name}: {receipt['status']}", f"receipt {receipt['receipt_id']}"
     )
     return Attempt(candidate, fork_id, receipt, changed)
+
+
+async def _recorded(stage: Stage, receipt: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return the receipt once its check has ended; the check has a time limit of its own."""
+    while receipt["state"] not in ENDED:
+        await anyio.sleep(POLL_S)
+        seen = await stage.call("workspace", "workspace_view", view="receipt", ref=receipt["receipt_id"])
+        receipt = seen["item"]
+    return receipt
 
 
 async def _promote(stage: Stage, winner: Attempt, timeline: Timeline) -> None:
@@ -132,17 +146,16 @@ async def _tell(stage: Stage, winner: Attempt, session: str, timeline: Timeline)
     )
     inbox = await stage.call("network", "inbox_read", peer=looker)
     await stage.call("network", "inbox_ack", peer=looker, message_ids=[sent["message_id"]])
-    result = {"receipt": winner.receipt["receipt_id"], "tree": winner.receipt["tree_in"]}
-    for action in ("accept", "complete"):
-        done = await stage.call(
-            "network",
-            "work_update",
-            peer=looker,
-            work_id=sent["work_id"],
-            action=action,
-            message="noted",
-            result=result,
-        )
+    await stage.call("network", "work_update", peer=looker, work_id=sent["work_id"], action="accept")
+    done = await stage.call(
+        "network",
+        "work_update",
+        peer=looker,
+        work_id=sent["work_id"],
+        action="complete",
+        message="Noted.",
+        result={"receipt": winner.receipt["receipt_id"], "tree": winner.receipt["tree_in"]},
+    )
     timeline.add("network", f"told thread {sent['thread_id']}", f"{len(inbox['items'])} message read and acknowledged")
     timeline.add("network", f"work {done['state']}", f"receipt {winner.receipt['receipt_id']}")
     return str(sent["thread_id"])

@@ -66,8 +66,11 @@ async def _perform(
         else of_repository(place, repo, check=check, candidates=candidates)
     )
     timeline.add("demo", f"working in {place}", f"check: {' '.join(material.check)}")
-    async with on_stage(place / "home", material.project, timeline) as stage:
-        outcome = await play(stage, material, timeline)
+    try:
+        async with on_stage(place / "home", material.project, timeline) as stage:
+            outcome = await play(stage, material, timeline)
+    except ExceptionGroup as group:  # the clients' task groups wrap what the play met
+        raise _innermost(group) from group
     report = place / REPORT
     report.write_text(page(outcome, timeline.events), encoding="utf-8")
     return {
@@ -87,3 +90,10 @@ async def _perform(
         "report": str(report),
         "home": str(place / "home"),
     }
+
+
+def _innermost(error: Exception) -> Exception:
+    """Return the first error inside nested groups."""
+    while isinstance(error, ExceptionGroup):
+        error = error.exceptions[0]
+    return error
