@@ -5,6 +5,7 @@ import json
 import logging
 from typing import Any
 
+import anyio
 import pytest
 from mcp.shared.exceptions import MCPDeprecationWarning, MCPError
 from mcp_types import INVALID_PARAMS
@@ -227,21 +228,19 @@ async def test_a_change_by_anybody_reaches_a_subscriber(era: str, connect: Conne
         if getattr(message, "method", "") == "notifications/resources/updated" and params is not None:
             await told.put(str(params.uri))
 
-    following = asyncio.create_task(hub.follow(home.state))
-    try:
+    async with anyio.create_task_group() as following:
+        await following.start(hub.follow, home.state)
         if era == "legacy":
             async with connect(era, message_handler=on_message) as client:
                 with pytest.warns(MCPDeprecationWarning):
                     await client.subscribe_resource("notes://raw")
                 await home.state.write(keep, "from elsewhere")
-                assert await asyncio.wait_for(told.get(), 10) == "notes://raw"
+                assert await asyncio.wait_for(told.get(), 20) == "notes://raw"
         else:
             async with connect(era) as client, client.listen(resource_subscriptions=["notes://raw"]) as events:
                 await home.state.write(keep, "from elsewhere")
-                async with asyncio.timeout(10):
+                async with asyncio.timeout(20):
                     async for event in events:
                         assert str(event.uri) == "notes://raw"
                         break
-    finally:
-        following.cancel()
-        await asyncio.gather(following, return_exceptions=True)
+        following.cancel_scope.cancel()

@@ -99,7 +99,7 @@ async def open_home(path: Path, *, lock: HomeLock | None, only: str) -> AsyncIte
         await home_token(home.state, path)
         hub = ChangeHub(home.servers)
         async with anyio.create_task_group() as tasks:
-            tasks.start_soon(hub.follow, home.state)
+            await tasks.start(hub.follow, home.state)
             if lock is not None:
                 tasks.start_soon(keep_house, home)
             yield OpenHome(home, hub, only=only, warnings=(warning,) if warning else ())

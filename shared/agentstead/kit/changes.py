@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 
 import anyio
+from anyio.abc import TaskStatus
 from mcp.server.subscriptions import InMemorySubscriptionBus
 from mcp.shared.subscriptions import ResourceUpdated
 
@@ -44,9 +45,10 @@ class ChangeHub:
             with suppress(anyio.BrokenResourceError, anyio.ClosedResourceError, ConnectionError):
                 await connection.send_resource_updated(uri)
 
-    async def follow(self, state: State) -> None:
-        """Publish what each new journal entry changes, until cancelled."""
+    async def follow(self, state: State, *, task_status: TaskStatus[None] = anyio.TASK_STATUS_IGNORED) -> None:
+        """Publish what each new journal entry changes, until cancelled; started once nothing can be missed."""
         after = (await state.head()).seq
+        task_status.started()
         while True:
             for entry in await state.wait(after, timeout_s=WAIT_S):
                 after = entry.seq
