@@ -15,6 +15,7 @@ from agentstead.memory import index, log
 from agentstead.memory.changes import Change, read_changes
 from agentstead.memory.controller import Writer
 from agentstead.memory.scopes import Reach
+from agentstead.memory.verifying import verify
 from agentstead.memory.writing import Request, submit
 from agentstead.state import AgentsteadError, Migrations, Reading, SimulatedClock, State, Tx
 
@@ -248,3 +249,17 @@ def test_an_empty_log_folds_to_nothing() -> None:
 def test_each_event_folds_to_what_it_means(events: list[log.Event], expected: dict[str, Any]) -> None:
     folded = log.fold(events)
     assert {name: getattr(folded, name) for name in expected} == expected
+
+
+@pytest.mark.anyio
+async def test_verify_finds_what_was_changed_behind_the_log(user: Any) -> None:
+    one, two = await user.add("One."), await user.add("Two.")
+    await user.write({"op": "pin", "memory_id": one.memory_id})
+    state = user.home.state
+    assert await verify(state) == []
+    await state.write(lambda tx: tx.execute("UPDATE memories SET pinned = 0 WHERE id = :id", id=one.memory_id))
+    await state.write(lambda tx: tx.execute("DELETE FROM recall_docs WHERE edition_id = :id", id=two.edition_id))
+    found = await verify(state)
+    assert [one.memory_id in found[0], two.edition_id in found[1], len(found)] == [True, True, 2]
+    await state.write(rebuild)
+    assert await verify(state) == []

@@ -70,7 +70,7 @@ class Edit(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True, json_schema_extra=_undescribed)
 
     old_text: str = Field(min_length=1)
-    new_text: str
+    new_text: str = ""
 
 
 class Change(BaseModel):
@@ -80,17 +80,17 @@ class Change(BaseModel):
 
     op: ChangeOp
     memory_id: str | None = None
-    expected_version: int | None = Field(None, ge=1)
+    expected_version: int | None = None
     text: str | None = None
     type: MemoryType | None = None
     scope: str | None = None
-    key: str | None = Field(None, description="Slot: one live memory.")
+    key: str | None = Field(None, description="A slot.")
     title: str | None = None
     attributes: dict[str, Any] | None = None
     tags: list[str] | None = None
     valid_from: str | None = None
     valid_to: str | None = None
-    evidence: list[str] | None = Field(None, description="rcp_, ses_, frk_, mem_ .. ids, commit:HASH, URLs.")
+    evidence: list[str] | None = Field(None, description="Ids, commit:HASH or URLs.")
     author: str | None = None
     thread: str | None = None
     place: int | None = Field(None, ge=0)

@@ -4,7 +4,7 @@ import json
 import math
 import sqlite3
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from agentstead.memory import normal
 from agentstead.memory.question import Question
@@ -189,6 +189,12 @@ def _items(reading: Reading, page: Sequence[Ranked], terms: Sequence[str], filte
             )
         )
     return items
+
+
+def items_of(reading: Reading, items: Sequence[Item]) -> list[Item]:
+    """Return items with the open contradictions that speak against them."""
+    conflicts = _conflicts(reading, [item.memory.id for item in items])
+    return [replace(item, conflict_with=conflicts.get(item.memory.id, "")) for item in items]
 
 
 def _part(text: str, chunk: int) -> tuple[str, str]:

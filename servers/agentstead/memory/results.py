@@ -32,7 +32,22 @@ class Written(Result):
     state: ProposalState
     decisions: list[DecisionRow]
     next_step: str
+
+
+class Context(Result):
+    """A context pack."""
+
+    text: str
+    sha256: str
+    recall_id: str
+    items: list[str]
+    left_out: int
+    newer: int = 0
     note: str | None = None
+
+    def summary(self) -> str:
+        """Return the pack itself."""
+        return self.text
 
 
 class Reviewed(Result):
@@ -46,7 +61,6 @@ class Reviewed(Result):
 class Forgotten(Result):
     """A preview with its digest, or what became of it."""
 
-    done: bool
     preview: list[Going]
     digest: str | None = None
     decisions: list[DecisionRow]

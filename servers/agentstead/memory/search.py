@@ -122,6 +122,21 @@ def _found(index: str, weights: Sequence[float]) -> str:
 
 _LEXICAL = _found("recall_index", COLUMN_WEIGHTS)
 _SUBSTRING = _found("recall_trigrams", ())
+_STANDING = f"""
+SELECT e.id
+FROM memories m
+JOIN memory_editions e ON e.id = m.head_edition
+WHERE m.state = 'live'
+    AND {_IN_SCOPE}
+    AND {_FILTERS}
+    AND (:pinned = 0 OR m.pinned = 1)
+    AND (:doubtful = 0 OR m.stale <> 'no' OR EXISTS (
+        SELECT 1 FROM links l WHERE l.to_id = m.id AND l.kind = 'contradicts' AND l.state = 'open'
+    ))
+    AND {_FATE} = ''
+ORDER BY m.pinned DESC, e.trust DESC, m.updated_at DESC, m.id
+LIMIT :most
+"""
 _ELSEWHERE = f"""
 SELECT count(DISTINCT e.memory_id)
 FROM recall_index
@@ -222,6 +237,17 @@ def search_substrings(reading: Reading, question: Question, filters: Filters) ->
     """Return what holds a word of the question inside its title or an identifier."""
     match = substring_expression(question)
     return _run(reading, _SUBSTRING, match, question, filters) if match else Found([])
+
+
+def standing_editions(
+    reading: Reading, filters: Filters, *, most: int, pinned: bool = False, doubtful: bool = False
+) -> list[str]:
+    """Return the editions that hold now, without a question: pinned ones, then the most trusted, then the newest.
+
+    `doubtful` keeps to those that are stale or contradicted.
+    """
+    rows = reading.all(_STANDING, most=most, pinned=int(pinned), doubtful=int(doubtful), **filters.params())
+    return [row["id"] for row in rows]
 
 
 def count_elsewhere(reading: Reading, terms: Sequence[str], filters: Filters) -> int:

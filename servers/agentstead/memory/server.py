@@ -6,6 +6,7 @@ from agentstead.kit import Call, Home, Prompt, Resource, ServerDeclaration
 from agentstead.memory import getting, listing, proposals, recording, service
 from agentstead.memory.reaching import place_of
 from agentstead.memory.refs import look_memory, look_proposal
+from agentstead.memory.verifying import verify
 from agentstead.state import Entry, Migrations
 
 INSTRUCTIONS = (
@@ -87,6 +88,10 @@ async def start(home: Home) -> None:
     await home.state.write(recording.sweep)
 
 
+async def _verify(home: Home) -> list[str]:
+    return await verify(home.state)
+
+
 SERVER = ServerDeclaration(
     name="memory",
     title="Agentstead memory",
@@ -94,12 +99,18 @@ SERVER = ServerDeclaration(
     operations=(
         service.memory_recall,
         service.memory_get,
+        service.memory_context,
         service.memory_list,
         service.memory_write,
         service.memory_review,
         service.memory_forget,
     ),
-    toolsets={"core": ("memory_recall", "memory_get", "memory_list", "memory_write", "memory_review", "memory_forget")},
+    toolsets={
+        "core": (
+            *("memory_recall", "memory_get", "memory_context", "memory_list", "memory_write", "memory_review"),
+            "memory_forget",
+        )
+    },
     migrations=(Migrations(package="memory", anchor="agentstead.memory"),),
     resources=(
         Resource(
@@ -149,7 +160,9 @@ SERVER = ServerDeclaration(
             render=_review_proposals,
         ),
     ),
+    roots={"memory.packs": "SELECT 'blob' AS kind, blob AS id FROM memory_packs"},
     refs={"mem_": look_memory, "mpr_": look_proposal},
     changes=changes,
     startup=start,
+    verify=_verify,
 )

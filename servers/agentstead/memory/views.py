@@ -73,12 +73,11 @@ class Recalled(Result):
     hidden: dict[str, int] = Field(default_factory=dict)
     items: list[ItemView] = Field(default_factory=list)
     next_cursor: str | None = None
-    note: str | None = None
 
     def summary(self) -> str:
         """Return the items as fenced notes under one line on how they were found."""
         head = f"{len(self.items)} of {self.candidates} memories ({self.mode}{', weak' if self.weak else ''})."
-        lines = [head, *filter(None, (self.reason, self.note))]
+        lines = [head, *filter(None, (self.reason,))]
         notes = [
             (
                 f"{each.memory_id} {each.type} {each.trust} {each.valid_from[:10]}{_flags(each)}",
@@ -159,7 +158,7 @@ def recalled(
         recall_id=recall_id,
         mode=answer.mode,
         complete=True,
-        reason=answer.reason or None,
+        reason=" ".join(filter(None, (answer.reason, note))) or None,
         weak=answer.weak,
         terms_used=list(answer.terms_used),
         terms_dropped=list(answer.terms_dropped),
@@ -168,7 +167,6 @@ def recalled(
         hidden=dict(answer.hidden),
         items=[recalled_item(item, now_us=now_us) for item in answer.items],
         next_cursor=cursor,
-        note=note or None,
     )
 
 

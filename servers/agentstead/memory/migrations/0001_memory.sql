@@ -253,6 +253,18 @@ CREATE TABLE recall_items (
 -- Serves the counts of use in ranking.
 CREATE INDEX recall_items_memory ON recall_items (memory_id, outcome, used);
 
+CREATE TABLE memory_packs (
+    session_id TEXT NOT NULL,
+    kind TEXT NOT NULL,
+    recall_id TEXT NOT NULL,
+    blob TEXT NOT NULL,
+    items TEXT NOT NULL CHECK (json_valid(items)),
+    left_out INTEGER NOT NULL CHECK (left_out >= 0),
+    built_seq INTEGER NOT NULL,
+    built_at INTEGER NOT NULL,
+    PRIMARY KEY (session_id, kind)
+) STRICT;
+
 CREATE TABLE recall_docs (
     doc INTEGER PRIMARY KEY,
     edition_id TEXT NOT NULL,
