@@ -229,6 +229,24 @@ async def test_a_long_conversation_is_shown_within_a_limit_of_bytes(scene: Scene
     assert whole["body"]["text"] == "a" * 30_000
 
 
+async def test_work_shows_its_parties_and_its_messages(scene: Scene) -> None:
+    shown = await scene.bob(network_view, ref=scene.room_work)
+    assert (shown.kind, shown.facts["state"], shown.facts["closed_seq"]) == ("work", "submitted", None)
+    assert shown.facts["target"] == f"bob.{scene.bob.session.lower()}"
+    messages = (await scene.bob(network_view, ref=scene.room_work, view="messages")).items
+    assert [each["body"]["text"] for each in messages] == [WORDS]
+
+
+async def test_a_peer_shows_its_card_and_only_the_channels_that_its_reader_is_in(scene: Scene) -> None:
+    me = await scene.person.join("pruning", display_name="Ada L.")
+    await scene.person.join("grafting")
+    shown = await scene.cy(network_view, ref=me.peer_id)
+    assert (shown.facts["channel"], shown.facts["card"]["display_name"]) == ("pruning", "Ada L.")
+    assert shown.items == []
+    everywhere = await scene.person(network_view, ref=me.peer_id)
+    assert {everywhere.facts["channel"], *(each["channel"] for each in everywhere.items)} == {"pruning", "grafting"}
+
+
 async def test_steps_are_listed_by_windows(scene: Scene) -> None:
     for _ in range(3):
         await scene.ada(message_send, channel="pruning", text="more", work=scene.room_work)

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from agentstead.network.wire.canonical import canonical_sha256
-from agentstead.network.wire.derive import CAPABILITY_LISTS, CAPABILITY_STRINGS, capability_digest
+from agentstead.network.wire.derive import capability_digest
 from agentstead.network.wire.envelope import Envelope, Trust
 from agentstead.network.wire.grammar import (
     LINK_BYTES,
@@ -99,9 +99,7 @@ def _check_body(fields: Mapping[str, Any]) -> None:
 
 def _check_capability(capability: Mapping[str, Any]) -> None:
     at = "/body/capability"
-    if any(not trim(capability[name]) for name in CAPABILITY_STRINGS if name != "version"):
-        raise Refused("malformed", "bad_body", what="A required text is blank.", pointer=at)
-    requirements = [trim(item) for item in capability.get(CAPABILITY_LISTS[-1], ())]
+    requirements = [trim(item) for item in capability.get("requirements", ())]
     if not all(requirements) or len(set(requirements)) != len(requirements):
         raise Refused(
             "malformed", "bad_body", what="A requirement is blank or stands twice.", pointer=f"{at}/requirements"
