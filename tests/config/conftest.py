@@ -5,8 +5,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import pytest
+from hypothesis import settings
 
 from agentstead.config import Registry, Setting, Settings
+
+# A machine that does much else at once makes an example slow, not wrong.
+settings.register_profile("unhurried", deadline=None)
+settings.load_profile("unhurried")
 
 KINDS = (
     Setting(key="tasks.lease_seconds", kind="int", default=300, least=30, most=86_400, workspace=True, doc="A lease."),

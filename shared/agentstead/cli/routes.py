@@ -157,7 +157,7 @@ ROUTES: tuple[Route, ...] = (
     Route(("memory", "accept"), "memory_review", {"action": "accept"}),
     Route(("memory", "reject"), "memory_review", {"action": "reject"}),
     Route(("memory", "withdraw"), "memory_review", {"action": "withdraw"}),
-    Route(("workspace", "status"), "workspace_view", {"view": "status"}, without=("ref", "path", "offset", "length")),
+    Route(("workspace", "status"), "workspace_view", {"view": "status"}, without=("ref", "path", "offset")),
     Route(("workspace", "view"), "workspace_view", leading=("view", "ref")),
     Route(("diff",), "tree_diff", leading=("from_", "to")),
     Route(("restore",), "tree_restore", leading=("to", "paths"), without=("undo",)),
