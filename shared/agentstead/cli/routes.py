@@ -162,7 +162,7 @@ ROUTES: tuple[Route, ...] = (
     Route(("diff",), "tree_diff", leading=("from_", "to")),
     Route(("restore",), "tree_restore", leading=("to", "paths"), without=("undo",)),
     Route(("undo",), "tree_restore", leading=("undo",), without=("to", "paths", "place", "unknown")),
-    Route(("promotion", "plan"), "tree_promote", {"dry_run": True}, without=("plan_digest", "then", "message")),
+    Route(("promotion", "plan"), "tree_promote", {"dry_run": True}, without=("plan_digest", "then")),
     Route(("promotion", "apply"), "tree_promote", {"dry_run": False}),
     Route(("check", "save"), "check_save", leading=("name", "argv"), item="command"),
     Route(("check", "run"), "check_run", without=("wait_s",)),
