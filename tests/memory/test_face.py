@@ -35,7 +35,7 @@ class Person:
     def __init__(self, choice: str) -> None:
         self.choice = choice
 
-    async def answer(self, _context: Any, _params: Any) -> types.ElicitResult | types.ErrorData:
+    async def answer(self, context: Any, params: Any) -> types.ElicitResult | types.ErrorData:
         return types.ElicitResult(action="accept", content={"decision": self.choice})
 
 
@@ -186,4 +186,5 @@ async def test_the_journal_says_which_resources_changed(era: str, connect: Conne
                 await home.state.wait(0, timeout_s=0.05)
                 await anyio.lowlevel.checkpoint()
         tasks.cancel_scope.cancel()
-    assert "memory://proposals" in heard
+    assert {"memory://proposals", "memory://conflicts"} <= set(heard)
+    assert any(uri.startswith("memory://index/workspace:wsp_") for uri in heard)

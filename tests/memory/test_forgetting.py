@@ -25,7 +25,7 @@ async def test_a_preview_names_what_would_go_and_changes_nothing(user: Any) -> N
     added = await user.add("The old wiki is at wiki.example.net.")
     head = await user.home.state.head()
     shown = await forget(user, ids=[added.memory_id])
-    assert (shown.decisions, [each.memory_id for each in shown.preview]) == ([], [added.memory_id])
+    assert (shown.decisions, [each.memory_id for each in shown.preview]) == (None, [added.memory_id])
     assert len(shown.digest) == 64
     assert await user.home.state.head() == head
 
@@ -36,7 +36,7 @@ async def test_the_digest_lets_exactly_those_go(user: Any, mode: str, state: str
     shown = await forget(user, ids=[gone.memory_id], mode=mode)
     done = await forget(user, ids=[gone.memory_id], mode=mode, confirm=shown.digest, reason="outdated")
     assert [row.verdict for row in done.decisions] == ["accepted"]
-    assert done.digest is None
+    assert (done.digest, done.preview) == (None, None)
     assert (await user.get(gone.memory_id)).state == state
     assert await user.found("wiki") == [kept.memory_id]
 

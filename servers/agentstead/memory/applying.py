@@ -30,6 +30,7 @@ class Applied:
     before_edition: str = ""
     after_edition: str = ""
     version: int = 0
+    scope: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -251,4 +252,5 @@ def _follow(work: _Work, old: Memory, edition: Edition, *, keep_evidence: bool =
 
 
 def _applied(tx: Tx, memory_id: str, *, before: str = "", after: str = "") -> Applied:
-    return Applied(memory_id, before, after, load(tx, [memory_id])[memory_id].version)
+    memory = load(tx, [memory_id])[memory_id]
+    return Applied(memory_id, before, after, memory.version, memory.scope)

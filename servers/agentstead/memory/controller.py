@@ -130,7 +130,7 @@ def judge(tx: Tx, intent: Intent, writer: Writer) -> Judgement:
 
 
 def _scan(case: _Case) -> Judgement | None:
-    texts = [*case.intent.draft.texts(), case.intent.text, case.intent.title]
+    texts = [*case.intent.draft.texts(), *case.intent.new_texts()]
     vouched = Trust.PERSON if case.writer.person else case.authority.trust
     findings = scan(dict.fromkeys(texts), redact=case.tx.redact, trust=vouched)
     worst = findings[0] if findings else None

@@ -29,15 +29,6 @@ class Going(BaseModel):
     trust: str
 
 
-class Done(BaseModel):
-    """What went, and what became of the change."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-    going: list[Going]
-    outcome: Outcome
-
-
 def preview(reading: Reading, ids: Sequence[str], mode: ForgetMode, reach: Reach) -> tuple[list[Going], str]:
     """Return what would go, and the digest of exactly that.
 
@@ -72,9 +63,9 @@ def forget(
     confirm: str,
     reason: str,
     key: str = "",
-) -> Done:
+) -> Outcome:
     """Archive or retract what a preview named; raises `memory.confirm_mismatch` where anything differs since."""
-    going, digest = preview(tx, ids, mode, writer.reach)
+    _, digest = preview(tx, ids, mode, writer.reach)
     if digest != confirm:
         raise Conflict(
             "memory.confirm_mismatch",
@@ -84,7 +75,7 @@ def forget(
     if mode == "retract" and not reason:
         raise Invalid("memory.invalid", "Retracting needs a reason.", remedy="Say why it was never true.")
     drafts = [Draft(op=mode, memory_id=memory_id, reason=reason) for memory_id in dict.fromkeys(ids)]
-    return Done(going=going, outcome=submit(tx, refs, Request(drafts, reason, key=key), writer))
+    return submit(tx, refs, Request(drafts, reason, key=key), writer)
 
 
 def _going(memory: Memory) -> Going:

@@ -52,6 +52,11 @@ class Intent:
         """Return the operation."""
         return self.draft.op
 
+    def new_texts(self) -> list[str]:
+        """Return text and title as they would be said anew: what stands already was looked at when it came."""
+        known = () if self.target is None else (self.target.text, self.target.title)
+        return [text for text in (self.text, self.title) if text not in known]
+
     def span(self, now_us: int) -> tuple[int, int | None]:
         """Return the time in the world that it would speak of, from now on unless it says otherwise."""
         draft, before = self.draft, self.as_of or self.target

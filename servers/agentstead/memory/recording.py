@@ -44,6 +44,14 @@ WHERE body <> ''
 """
 
 
+_REJECTED = """
+UPDATE proposals
+SET operations = '[]',
+    text_ids = '[]'
+WHERE state IN ('rejected', 'withdrawn', 'replaced', 'expired') AND expires_at < :now AND operations <> '[]'
+"""
+
+
 @dataclass(frozen=True, slots=True)
 class Asked:
     """Who asked what, as it is kept."""
@@ -132,10 +140,11 @@ def _replayed(row: sqlite3.Row, memory: Memory) -> Item:
 
 
 def sweep(tx: Tx) -> dict[str, int]:
-    """Drop recalls after thirty days, and the texts of proposals that were not accepted; return the counts."""
+    """Drop recalls after thirty days, and what proposals said that were not accepted; return the counts."""
     before = tx.now_us - KEPT_DAYS * DAY_US
     tx.execute(_OLD_ITEMS, before=before)
     counts = {"recalls": tx.execute(_OLD, before=before), "texts": tx.execute(_REJECTED_TEXTS, now=tx.now_us)}
+    counts["proposals"] = tx.execute(_REJECTED, now=tx.now_us)
     if any(counts.values()):
         tx.journal("memory.store.swept", subject="memory", body=counts)
     return counts

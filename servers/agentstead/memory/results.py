@@ -61,10 +61,17 @@ class Reviewed(Result):
 class Forgotten(Result):
     """A preview with its digest, or what became of it."""
 
-    preview: list[Going]
+    preview: list[Going] | None = None
     digest: str | None = None
-    decisions: list[DecisionRow]
+    decisions: list[DecisionRow] | None = None
     next_step: str
+
+
+class Reindexed(Result):
+    """How much was made anew."""
+
+    memories: int
+    editions: int
 
 
 def next_step(outcome: Outcome, *, dry_run: bool = False) -> str:

@@ -80,6 +80,8 @@ def changes(entry: Entry) -> Iterable[str]:
         if decision["memory_id"]:
             yield f"memory://item/{decision['memory_id']}"
             yield "memory://conflicts"
+        if "scope" in decision:
+            yield f"memory://index/{decision['scope']}"
 
 
 async def start(home: Home) -> None:
@@ -104,6 +106,7 @@ SERVER = ServerDeclaration(
         service.memory_write,
         service.memory_review,
         service.memory_forget,
+        service.memory_reindex,
     ),
     toolsets={
         "core": (

@@ -7,13 +7,13 @@ from pydantic import AliasChoices, Field
 
 from agentstead.kit import Call, operation
 from agentstead.kit.operation import Risk
-from agentstead.memory import forgetting, getting, listing, recording, reviewing, writing
+from agentstead.memory import forgetting, getting, listing, recording, reviewing, verifying, writing
 from agentstead.memory.answering import chosen_ids, recall_now
 from agentstead.memory.asking import Asking, known_types, scopes_of
 from agentstead.memory.changes import Change, read_changes, read_reason
 from agentstead.memory.packing import context_now
 from agentstead.memory.reaching import place_of, writer_of
-from agentstead.memory.results import Context, Forgotten, Listed, Memories, Reviewed, Written, next_step
+from agentstead.memory.results import Context, Forgotten, Listed, Memories, Reindexed, Reviewed, Written, next_step
 from agentstead.memory.views import Recalled, recalled
 
 Include = Literal["archived", "superseded", "expired", "shadowed"]
@@ -223,10 +223,9 @@ async def memory_forget(
         return Forgotten(
             preview=going,
             digest=digest,
-            decisions=[],
             next_step="Show this to the person; to go on, repeat the call with confirm set to the digest.",
         )
-    done = await call.write(
+    outcome = await call.write(
         forgetting.forget,
         call.home.state.refs,
         chosen,
@@ -236,5 +235,12 @@ async def memory_forget(
         reason=read_reason(reason),
         key=call.key or "",
     )
-    settled = done.outcome
-    return Forgotten(preview=done.going, decisions=settled.decisions, next_step=next_step(settled))
+    return Forgotten(decisions=outcome.decisions, next_step=next_step(outcome))
+
+
+@operation("memory_reindex", action="memory.admin", risk="write", title="Reindex", idempotent=True)
+async def memory_reindex(call: Call) -> Reindexed:
+    """Make the rows of memories and the search index anew from the log. Needed only where verify finds a fault; loses
+    nothing."""
+    rebuilt = await call.write(verifying.rebuild)
+    return Reindexed(memories=rebuilt.memories, editions=rebuilt.editions)

@@ -1,9 +1,12 @@
-"""Holding memory's records against each other: rows against the log, recall's rows against the editions."""
+"""Holding memory's records against each other, and making anew what is derived from the log."""
 
 from collections.abc import Iterator
 
-from agentstead.memory.log import events_of, fold
-from agentstead.state import Reading, State
+from pydantic import BaseModel, ConfigDict
+
+from agentstead.memory import index
+from agentstead.memory.log import events_of, fold, project_all
+from agentstead.state import Reading, State, Tx
 
 _ROWS = "SELECT id, head_edition, state, pinned, stale, suspect, version, updated_at FROM memories ORDER BY id"
 _UNKNOWN = """
@@ -16,6 +19,22 @@ WHERE text_hash <> '' AND id NOT IN (SELECT edition_id FROM recall_docs)
 """
 _STRAY = "SELECT edition_id FROM recall_docs WHERE edition_id NOT IN (SELECT id FROM memory_editions)"
 _TEXTLESS = "SELECT id FROM memory_editions WHERE text_id NOT IN (SELECT id FROM memory_texts)"
+
+
+class Rebuilt(BaseModel):
+    """How much was made anew."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    memories: int
+    editions: int
+
+
+def rebuild(tx: Tx) -> Rebuilt:
+    """Drop the rows of memories and of recall, and make them anew from the log, the editions and the texts."""
+    rebuilt = Rebuilt(memories=project_all(tx), editions=index.rebuild(tx))
+    tx.journal("memory.store.reindexed", subject="memory", body=rebuilt.model_dump())
+    return rebuilt
 
 
 async def verify(state: State) -> list[str]:

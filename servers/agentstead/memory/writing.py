@@ -26,6 +26,9 @@ _STATES: Mapping[Verdict, ProposalState] = {
 }
 
 
+_JOURNALED = {"decision_id", "op", "verdict", "memory_id", "scope"}
+
+
 class _Row(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -39,6 +42,7 @@ class DecisionRow(_Row):
     memory_id: str = ""
     edition_id: str = ""
     version: int = 0
+    scope: str | None = None
     rules: list[dict[str, object]] = Field(default_factory=list)
     twin: str | None = None
     conflict_with: str | None = None
@@ -186,10 +190,7 @@ class Record:
         body = {
             "state": state,
             "fork_id": self.writer.reach.fork_id,
-            "decisions": [
-                {"id": row.decision_id, "op": row.op, "verdict": row.verdict, "memory_id": row.memory_id}
-                for row in rows
-            ],
+            "decisions": [row.model_dump(include=_JOURNALED, exclude_none=True) for row in rows],
         }
         kind = "submitted" if state in proposals.OPEN else state
         self.tx.journal(
@@ -265,6 +266,7 @@ def _row(decision_id: str, judgement: Judgement, memory_id: str, applied: Applie
         memory_id=memory_id,
         edition_id=applied.after_edition,
         version=applied.version,
+        scope=applied.scope or None,
         rules=[dict(rule) for rule in judgement.rules],
         twin=judgement.twin or None,
         conflict_with=judgement.conflict_with or None,
