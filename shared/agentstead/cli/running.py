@@ -7,6 +7,7 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from importlib.metadata import entry_points
 from pathlib import Path
 from typing import Any, TypeVar
+from uuid import uuid4
 
 from agentstead.cli.fields import CommandField, typed_arguments, typed_item
 from agentstead.cli.outcomes import UNDER_WAY, is_under_way, outcome
@@ -15,7 +16,7 @@ from agentstead.cli.routes import Route
 from agentstead.cli.terminal import Terminal
 from agentstead.config import SERVERS_GROUP
 from agentstead.kit import ENVIRONMENT, Context, Home, Operation, invoke
-from agentstead.state import ORIGIN, NotFound, Origin, new_id
+from agentstead.state import ORIGIN, NotFound, Origin
 
 T = TypeVar("T")
 
@@ -76,7 +77,7 @@ def as_person(use: Callable[[Home], Awaitable[T]]) -> Callable[[Home], Awaitable
 async def _invoke(terminal: Terminal, home: Home, operation: Operation, arguments: Mapping[str, Any]) -> int:
     context = _context(terminal)
     if operation.name in UNDER_WAY:
-        arguments = {KEY: new_id("cli_", home.clock), **arguments}
+        arguments = {KEY: uuid4().hex, **arguments}
     result, replayed = await invoke(home, operation, arguments, context)
     while is_under_way(operation.name, shown := result.model_dump(mode="json")):
         result, _ = await invoke(home, operation, arguments, context)

@@ -75,7 +75,7 @@ async def _open(stage: Stage, material: Material, timeline: Timeline) -> str:
 
 
 async def _attempts(stage: Stage, material: Material, session: str, timeline: Timeline) -> list[Attempt]:
-    taken = await stage.call("workspace", "snapshot_take", label="before", session_id=session)
+    taken = await stage.call("workspace", "snapshot_take", label="before")
     timeline.add("workspace", "snapshot @before", f"tree {taken['tree'][:12]}")
     names = [candidate.name for candidate in material.candidates]
     opened = await stage.call(

@@ -7,7 +7,6 @@ from typing import Annotated, Any, Literal
 import typer
 
 from agentstead.cli.exits import DONE, FAILED
-from agentstead.cli.person import refuse_agents
 from agentstead.cli.terminal import Terminal
 from agentstead.config import WORKSPACE_FILE, Explanation, Setting, Settings, set_key
 from agentstead.state import Invalid, NotFound
@@ -40,6 +39,8 @@ def set_value(
     settings = Settings(terminal.home)
     setting = settings.setting(key)
     if setting.person:
+        from agentstead.cli.person import refuse_agents
+
         refuse_agents(terminal, ("config", "set", key))
     path = settings.home_file
     if layer == "workspace":
