@@ -21,7 +21,7 @@ PINNED_FACTOR = 1.1
 STALE_FACTOR = 0.8
 STANDING_RANGE = (0.5, 1.25)
 TRUST_FACTOR = {Trust.FOREIGN: 0.90, Trust.AGENT: 0.95, Trust.HOST: 1.0, Trust.CHECKED: 1.0, Trust.PERSON: 1.0}
-DIGITS = 9
+DIGITS = 6
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,6 +77,13 @@ def recompute(signals: Mapping[str, float]) -> float:
     return score
 
 
+def scored(candidate: Candidate, signals: Mapping[str, float]) -> Ranked:
+    """Return a candidate with the score of its signals, both rounded, so that the one can be had from the other."""
+    rounded = {name: round(value, DIGITS) for name, value in signals.items()}
+    told = {name: value for name, value in rounded.items() if name in PARTS or value != 1.0}
+    return Ranked(candidate, round(recompute(told), DIGITS), told)
+
+
 def rank(
     candidates: Sequence[Candidate],
     question: Question,
@@ -98,8 +105,7 @@ def rank(
         if weight and each.thread:
             signals["thread"] = weight * threads[each.scope, each.thread] / top_thread
         signals |= standing(each, now_us=now_us, uses=uses.get(each.memory_id, Uses()))
-        rounded = {name: round(value, DIGITS) for name, value in signals.items()}
-        ranked.append(Ranked(each, round(recompute(rounded), DIGITS), rounded))
+        ranked.append(scored(each, signals))
     ranked.sort(key=lambda each: _place(each, order))
     return ranked
 
@@ -108,7 +114,7 @@ def standing(candidate: Candidate, *, now_us: int, uses: Uses) -> dict[str, floa
     """Return the factors of a memory's standing: pinned, and the clipped product of use, age, trust and staleness."""
     half_life = HALF_LIFE_DAYS[candidate.type]
     days = age_days(candidate.touched_at, now_us)
-    factors = {
+    factors: dict[str, float] = {
         "use": 0.8 + 0.4 * use_share(uses),
         "age": 1.0 if half_life is None else 0.95 + 0.05 * 2.0 ** (-days / half_life),
         "trust": TRUST_FACTOR[candidate.trust],
@@ -121,7 +127,7 @@ def standing(candidate: Candidate, *, now_us: int, uses: Uses) -> dict[str, floa
         factors["clip"] = clipped / product
     if candidate.pinned:
         factors["pinned"] = PINNED_FACTOR
-    return {name: value for name, value in factors.items() if value != 1.0}
+    return factors
 
 
 def use_share(uses: Uses) -> float:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 
 from agentstead.memory import normal
 from agentstead.memory.question import Question
-from agentstead.memory.ranking import Ranked, Uses, rank, recompute, standing
+from agentstead.memory.ranking import Ranked, Uses, rank, scored, standing
 from agentstead.memory.search import (
     Filters,
     Found,
@@ -156,8 +156,7 @@ def _relaxed(
     for each in candidates:
         signals = {"substring": ceiling * each.lexical / top if top > 0 else ceiling}
         signals |= standing(each, now_us=scored_at, uses=Uses())
-        rounded = {name: round(value, 9) for name, value in signals.items()}
-        found.append(Ranked(each, round(recompute(rounded), 9), rounded))
+        found.append(scored(each, signals))
     return sorted(found, key=lambda each: (-each.score, -each.candidate.recorded_at, each.candidate.memory_id))
 
 
