@@ -1,5 +1,6 @@
 """Real shims and coordinators over the fake home, a coordinator that a test plays, and an end for all of them."""
 
+import importlib.util
 import json
 import os
 import select
@@ -252,6 +253,16 @@ def played(place: Path) -> Iterator[PlayedCoordinator]:
     coordinator = PlayedCoordinator(place)
     yield coordinator
     coordinator.close()
+
+
+def fake_home(path: Path) -> Any:
+    """Return the fake home itself, for tests that need no process of their own."""
+    spec = importlib.util.spec_from_file_location("fake_home", PROGRAM.with_name("fake_home.py"))
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module.FakeHome(path, "")
 
 
 def free_port() -> int:

@@ -4,6 +4,8 @@ import json
 import os
 import time
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -95,6 +97,23 @@ def test_a_start_that_never_serves_is_given_up_in_time(begin: Begin, monkeypatch
     with pytest.raises(Unreachable, match="No coordinator of") as caught:
         stepped(begin(*shell("sleep 2")))
     assert caught.value.code == "coordinator.locked"
+
+
+def test_a_coordinator_that_hangs_up_each_time_is_given_up_in_time(
+    begin: Begin, played: PlayedCoordinator, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(reach, "PATIENCE_S", 0.3)
+    with ThreadPoolExecutor() as threads:
+        threads.submit(hang_up_always, played)
+        with pytest.raises(Unreachable, match="No coordinator of"):
+            stepped(begin())
+
+
+def hang_up_always(played: PlayedCoordinator) -> None:
+    played._listener.settimeout(0.5)
+    with suppress(OSError, ValueError):
+        while True:
+            played.meet(greet=False).close()
 
 
 def test_a_home_that_is_a_file_is_told(begin: Begin, place: Path) -> None:

@@ -53,6 +53,8 @@ class Reach:
 
     def step(self) -> "socket.socket | None":
         """Go one step further; raises Unreachable once no coordinator can be expected any more."""
+        if self.wanted:
+            self._bear()
         if self._socket is None and not self._connected():
             if self.wanted:
                 self._bring_about()
@@ -117,20 +119,23 @@ class Reach:
 
     def _bring_about(self) -> None:
         """Start a coordinator, unless another shim is at it or one is on its way."""
-        now = time.monotonic()
-        self._since = self._since or now
         if self._start is not None and self._start.ended():
             failure, self._start = self._start.failure, None
             if failure:
                 raise Unreachable(failure["code"], failure.get("message", ""), failure.get("remedy", ""))
-        elif now - self._since > PATIENCE_S:
+        elif self._start is None and self._locked() and self._starts_again():
+            self._start = Start(self._command, self._home)
+
+    def _bear(self) -> None:
+        """Have patience up to a bound, with a start that takes long as with a coordinator that hangs up each time."""
+        now = time.monotonic()
+        self._since = self._since or now
+        if now - self._since > PATIENCE_S:
             raise Unreachable(
                 "coordinator.locked",
                 f"No coordinator of {self._home} answered within {PATIENCE_S:.0f} s.",
                 "See `agentstead status` and `agentstead logs`, then `agentstead stop`.",
             )
-        elif self._start is None and self._locked() and self._starts_again():
-            self._start = Start(self._command, self._home)
 
     def _starts_again(self) -> bool:
         """Tell whether one more start is due: another try after the lock came, then one for each that died."""
