@@ -114,7 +114,7 @@ async def connected(
     }
     if door == "http":
         token = (home / "keys" / "http.token").read_text().strip()
-        headers = {"Authorization": f"Bearer {token}"}
+        headers = {"Authorization": f"Bearer {token}"} | ({"Agentstead-Workspace": str(cwd)} if cwd else {})
         async with httpx2.AsyncClient(headers=headers, timeout=DEADLINE_S) as http:
             transport = streamable_http_client(f"{base}/{server}/mcp", http_client=http)
             async with Client(transport, **options) as client:
@@ -124,3 +124,10 @@ async def connected(
     parameters = StdioServerParameters(command=PROGRAM[0], args=arguments, env=environ(home), cwd=cwd)
     async with Client(parameters, **options) as client:
         yield client
+
+
+def innermost(error: BaseException) -> BaseException:
+    """Return the first error inside nested groups: the clients' task groups wrap what a test met."""
+    while isinstance(error, BaseExceptionGroup):
+        error = error.exceptions[0]
+    return error

@@ -21,6 +21,7 @@ def lay_out(project: Path, home: Path) -> None:
     """Make the small project that the tour works on, and a skill in the person's own home."""
     (project / ".git").mkdir(parents=True)
     (project / "answer.txt").write_text("41\n")
+    (home / "config.toml").write_text("[prompt]\nwait_s = 0\n")
     skill = home / "skills" / "greeting"
     skill.mkdir(parents=True)
     (skill / "SKILL.md").write_text(SKILL)
@@ -41,7 +42,7 @@ async def tour(call: CallTool, project: Path) -> list[tuple[str, Any]]:
     session = opened["session_id"]
     await _sessions(step, workspace, session)
     await _workspace(step, workspace, session)
-    await _memory(step)
+    await _memory(step, f"workspace:{opened['workspace']['id']}")
     await _skills(step, workspace, session)
     await _network(step, workspace, session)
     await _permissions(step, session)
@@ -65,12 +66,10 @@ async def _sessions(step: CallTool, workspace: str, session: str) -> None:
 
 async def _workspace(step: CallTool, workspace: str, session: str) -> None:
     """Fork, write, check, promote what is proved, and go back."""
-    before = await step("workspace", "snapshot_take", workspace=workspace, label="before", session_id=session)
+    before = await step("workspace", "snapshot_take", workspace=workspace, label="before")
     opened = await step("workspace", "fork_open", workspace=workspace, **{"from": before["snapshot_id"]})
     fork = opened["forks"][0]["fork_id"]
-    await step(
-        "workspace", "fork_write", workspace=workspace, fork_id=fork, files=[{"path": "answer.txt", "text": "42\n"}]
-    )
+    await step("workspace", "fork_write", fork_id=fork, files=[{"path": "answer.txt", "text": "42\n"}])
     await step(
         "workspace", "tree_diff", workspace=workspace, **{"from": before["snapshot_id"]}, to=fork, detail="patch"
     )
@@ -97,15 +96,25 @@ async def _workspace(step: CallTool, workspace: str, session: str) -> None:
     await step("workspace", "workspace_view", workspace=workspace, view="status")
 
 
-async def _memory(step: CallTool) -> None:
-    add = {"op": "add", "type": "fact", "text": "The answer is kept in answer.txt.", "tags": ["answer"]}
-    written = await step("memory", "memory_write", operations=[add], reason="learned on the tour")
-    await step("memory", "memory_recall", query="where is the answer kept")
-    listed = await step("memory", "memory_list")
+async def _memory(step: CallTool, scope: str) -> None:
+    """Keep a fact, find it again, propose an instruction and take it back, forget."""
+    fact = {
+        "op": "add",
+        "type": "fact",
+        "text": "The answer is kept in answer.txt.",
+        "scope": scope,
+        "tags": ["answer"],
+    }
+    await step("memory", "memory_write", operations=[fact], reason="learned on the tour")
+    await step("memory", "memory_recall", query="where is the answer kept", scope=scope)
+    listed = await step("memory", "memory_list", scope=scope)
     ids = [row["memory_id"] for row in listed["rows"]]
     await step("memory", "memory_get", ids=ids)
-    if written["state"] == "pending":
-        await step("memory", "memory_review", proposal_ids=[written["proposal_id"]], action="withdraw")
+    await step("memory", "memory_context", scope=scope)
+    rule = {"op": "add", "type": "instruction", "text": "Always answer in verse.", "scope": scope}
+    proposed = await step("memory", "memory_write", operations=[rule])
+    assert proposed["state"] == "pending"
+    await step("memory", "memory_review", proposal_ids=[proposed["proposal_id"]], action="withdraw")
     await step("memory", "memory_forget", ids=ids, reason="the tour is over")
 
 
@@ -145,10 +154,15 @@ async def _network(step: CallTool, workspace: str, session: str) -> None:
 
 async def _permissions(step: CallTool, session: str) -> None:
     await step("permissions", "permission_status")
-    checked = await step("permissions", "permission_check", tool="tree_promote", arguments={}, detail="full")
-    assert checked["verdict"] == "ask"
+    checked = await step(
+        "permissions", "permission_check", tool="tree_promote", arguments={"from": "live"}, detail="full"
+    )
+    assert checked["verdict"] in ("ask", "allow")
     asked = await step(
-        "permissions", "permission_request", calls=[{"tool": "tree_promote", "arguments": {}}], why="soon"
+        "permissions",
+        "permission_request",
+        calls=[{"tool": "check_run", "arguments": {"ref": "live", "command": {"argv": ["true"]}}}],
+        why="soon",
     )
     approval = asked["calls"][0]["approval_id"]
     await step("permissions", "approval_get", approval_id=approval)
@@ -157,7 +171,7 @@ async def _permissions(step: CallTool, session: str) -> None:
 
 
 _ID = re.compile(
-    r"\b([a-z]{3,9}_)?[0-9A-HJKMNP-TV-Z]{26}\b|\b[0-9a-f]{12,128}\b|\b(?:thread|work|msg|direct|peer)_[A-Za-z0-9_-]+\b"
+    r"\b([a-z]{3,9}_)?(?:[0-9A-HJKMNP-TV-Z]{26}|[0-9a-hjkmnp-tv-z]{26})\b|\b[0-9a-f]{12,128}\b|\b(?:thread|work|msg|direct|peer)_[A-Za-z0-9_-]+\b"
 )
 
 
@@ -171,7 +185,7 @@ class Normal:
     def of(self, value: Any, name: str = "") -> Any:
         """Return the comparable form of a JSON value."""
         if isinstance(value, dict):
-            return {key: self.of(item, key) for key, item in value.items()}
+            return {self._text(key): self.of(item, key) for key, item in value.items()}
         if isinstance(value, list):
             return [self.of(item, name) for item in value]
         if isinstance(value, str):

@@ -49,7 +49,12 @@ SET state = :state,
     version = version + 1
 WHERE id = :id
 """
-_TOUCH = "UPDATE sessions SET last_active_at = :now WHERE id = :id"
+_TOUCH = """
+UPDATE sessions
+SET last_active_at = :now,
+    host_client = CASE WHEN :client = '' THEN host_client ELSE :client END
+WHERE id = :id
+"""
 
 LATEST = (2**62, "~")
 
@@ -132,8 +137,7 @@ def open_session(tx: Tx, wanted: Wanted) -> Opened:
         raise Conflict("session.archived", f"Session {known.name} is archived.", remedy="Open another session.")
     if known.state == "closed":
         _move(tx, known, "open")
-    else:
-        tx.execute(_TOUCH, id=known.id, now=tx.now_us)
+    tx.execute(_TOUCH, id=known.id, now=tx.now_us, client=wanted.client)
     return Opened(get(tx, known.id), created=False)
 
 

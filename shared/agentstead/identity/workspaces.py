@@ -17,7 +17,8 @@ Source = Literal["argument", "environment", "session", "directory", "registered"
 
 HOW_TO_NAME = (
     "Name it: pass workspace=<id, name, or the absolute path of a folder that holds .git or .agentstead>, "
-    f"or set {VARIABLE} in the host's configuration; `agentstead registry add PATH` in a terminal registers any folder."
+    f"or set {VARIABLE} in the host's configuration (over HTTP: the header Agentstead-Workspace); "
+    "`agentstead registry add PATH` in a terminal registers any folder."
 )
 
 

@@ -30,6 +30,8 @@ Standing = Literal["starting", "serving", "draining", "stopping"]
 BODY_BYTES = 4 * 1024 * 1024
 LOOPBACK = ("127.0.0.1", "localhost", "::1")
 REALM = "agentstead"
+WORKSPACE_HEADER = "agentstead-workspace"
+WORKSPACE_CHARS = 4096
 
 _HOST = re.compile(r"(\[[0-9a-f:.]+\]|[a-z0-9._-]+)(?::(\d{1,5}))?", re.IGNORECASE)
 _TOKEN = re.compile(r"bearer +([A-Za-z0-9._~+/-]+=*) *", re.IGNORECASE)
@@ -191,13 +193,19 @@ class _Gate:
         # The SDK opens a session only to the credential that began it.
         client = hashlib.sha256(match[1].encode()).hexdigest()
         scope["user"] = AuthenticatedUser(AccessToken(token="", client_id=client, scopes=[]))
-        CALLER.set(Caller(door="http", token=kind))
+        CALLER.set(Caller(door="http", token=kind, environ=_environ(headers)))
         return None
 
     @staticmethod
     def _name(host: str) -> str:
         match = _HOST.fullmatch(host)
         return match[1].strip("[]").lower() if match else ""
+
+
+def _environ(headers: Headers) -> dict[str, str]:
+    """Read the workspace that an HTTP host names in a header; it has no working directory to find one by."""
+    named = headers.get(WORKSPACE_HEADER, "")
+    return {"AGENTSTEAD_WORKSPACE": named} if 0 < len(named) <= WORKSPACE_CHARS else {}
 
 
 def _listens(headers: Headers) -> bool:
