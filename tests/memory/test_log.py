@@ -44,6 +44,7 @@ STEPS = st.lists(
                 "valid": st.sampled_from([(None, None), (None, "2001-01-05"), ("1999-01-01", "1999-06-01")]),
             }
         ),
+        st.fixed_dictionaries({"op": st.just("turn"), "text": st.sampled_from(TEXTS), "place": st.integers(0, 5)}),
         st.fixed_dictionaries({"op": st.just("revise"), "pick": PICKS, "text": st.sampled_from(TEXTS)}),
         st.fixed_dictionaries({"op": st.just("supersede"), "pick": PICKS, "text": st.sampled_from(TEXTS)}),
         st.fixed_dictionaries(
@@ -64,6 +65,9 @@ def change(step: Mapping[str, Any], ids: Sequence[str], decisions: Sequence[str]
         fields = {"type": "fact", "text": step["text"], "key": step["key"], "scope": step["scope"]}
         times = {"valid_from": start, "valid_to": end}
         return Change(op="add", **{name: value for name, value in (fields | times).items() if value is not None})
+    if op == "turn":
+        turn = {"type": "episode", "scope": "workspace", "thread": "t", "place": step["place"]}
+        return Change(op="add", text=step["text"], **turn)
     if op == "revert":
         return Change(op="revert", decision_id=decisions[step["pick"] % len(decisions)]) if decisions else None
     if not ids:

@@ -26,7 +26,7 @@ _NAMES_CHARS = 4_000
 
 _EDITION = """
 SELECT e.id, e.scope, e.workspace_id, e.type, e.key, e.tags, e.author, e.principal, e.thread, e.place, e.fork_id,
-    t.title, t.body
+    e.unrecorded_at, t.title, t.body
 FROM memory_editions e
 JOIN memory_texts t ON t.id = e.text_id
 WHERE e.id = :edition
@@ -78,7 +78,7 @@ class Surroundings:
 
 
 def put(tx: Tx, edition_id: str) -> None:
-    """Index an edition; a turn of a thread also refreshes the two turns on each side of it."""
+    """Index an edition as it stands; a turn, begun or ended, also refreshes the two turns on each side of it."""
     row = _edition(tx, edition_id)
     _put(tx, row)
     if _is_turn(row):
@@ -113,7 +113,8 @@ def _edition(reading: Reading, edition_id: str) -> sqlite3.Row:
 
 
 def _put(tx: Tx, row: sqlite3.Row) -> None:
-    around = _surroundings(tx, row) if _is_turn(row) else Surroundings()
+    # What is believed no more stands alone: its rows must not depend on what its thread became since.
+    around = _surroundings(tx, row) if _is_turn(row) and row["unrecorded_at"] is None else Surroundings()
     tags = json.loads(row["tags"])
     # A title made from the text would count its first words twice.
     title = "" if row["title"] == normal.title_of(row["body"]) else row["title"]

@@ -195,6 +195,7 @@ def append_edition(tx: Tx, edition: Edition, *, decision_id: str) -> str:
 def end_edition(tx: Tx, edition_id: str) -> None:
     """Stop believing an edition from now on; one that has ended stays as it is."""
     tx.execute(_END, id=edition_id, now=tx.now_us)
+    index.put(tx, edition_id)
 
 
 def append_event(
