@@ -7,14 +7,17 @@ import select
 import subprocess
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
 
+from agentstead.cli.terminal import Terminal
 from agentstead.identity import Principal
 from agentstead.kit import Home
-from agentstead.policy import Approval, get_approval, subject_ask
+from agentstead.policy import Approval, Grant, get_approval, list_grants, subject_ask
+from agentstead.policy.approvals import NewApproval, ask
 
 from .conftest import Run
 
@@ -27,6 +30,34 @@ async def _asked(path: Path, question: str) -> str:
         asker = Principal.host("some-host")
         approval = await home.state.write(subject_ask, "promotion", "a" * 64, question=question, asker=asker)
         return approval.id
+    finally:
+        await home.close()
+
+
+async def _asked_about_a_call(path: Path) -> str:
+    home = await Home.open(path)
+    try:
+        new = NewApproval(
+            kind="call",
+            summary="host:some-host wants to use workspace/check_run.",
+            principal="host:some-host",
+            options=("allow_once", "allow_until", "allow_uses", "deny_once"),
+            ttl_us=3_600_000_000,
+            workspace_most=10,
+            server="workspace",
+            tool="check_run",
+            action_hash="b" * 64,
+            input_digest="c" * 64,
+        )
+        return (await home.state.write(ask, new)).id
+    finally:
+        await home.close()
+
+
+async def _grants(path: Path) -> list[Grant]:
+    home = await Home.open(path)
+    try:
+        return list(await home.state.read(list_grants))
     finally:
         await home.close()
 
@@ -148,3 +179,89 @@ def test_a_person_at_a_terminal_gets_tables_in_colour_unless_they_do_not_want_th
     assert "\x1b[1m" in coloured
     monkeypatch.setenv("TERM", "dumb")
     assert "\x1b[" not in at_terminal(["config", "show"])[1]
+
+
+@pytest.fixture
+def call_approval(home_path: Path) -> str:
+    """A question about a call, whose answers may carry a date or a number."""
+    return asyncio.run(_asked_about_a_call(home_path))
+
+
+@pytest.fixture
+def typing(monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
+    """Play a terminal in this process, at which these lines are typed."""
+    monkeypatch.setattr(Terminal, "at_terminal", True)
+
+    def types(*lines: str) -> None:
+        typed = iter(lines)
+        monkeypatch.setattr("builtins.input", lambda: next(typed))
+
+    return types
+
+
+def test_an_answer_until_a_day_asks_for_the_day(
+    run: Run, home_path: Path, call_approval: str, typing: Callable[..., None]
+) -> None:
+    day = datetime.now(UTC).date() + timedelta(days=5)
+    typing("2", str(day))
+    assert run("answer", call_approval, "-o", "json").code == 0
+    (grant,) = asyncio.run(_grants(home_path))
+    assert datetime.fromtimestamp(grant.expires_at / 1_000_000, UTC).date() == day
+
+
+def test_an_answer_for_some_times_asks_how_many(
+    run: Run, home_path: Path, call_approval: str, typing: Callable[..., None]
+) -> None:
+    typing("allow_uses", "3")
+    ran = run("answer", call_approval, "-o", "json")
+    assert (ran.code, ran.json["answer"]) == (0, "allow_uses")
+    assert "How many times: " in ran.err
+    (grant,) = asyncio.run(_grants(home_path))
+    assert grant.uses_left == 3
+
+
+@pytest.mark.parametrize(
+    ("options", "code", "starts"),
+    [
+        (["--choice", "allow_until", "--until", "tomorrow"], 1, "grant.expiry_required: 'tomorrow' is no date"),
+        (["--choice", "allow_until", "--until", "2001-01-01"], 1, "grant.expiry_required: "),
+        (["--choice", "allow_until", "--until", "2999-01-01"], 1, "grant.too_wide: "),
+        (["--choice", "allow_uses", "--uses", "0"], 1, "grant.too_wide: "),
+        (["--choice", "allow_session"], 2, "tool.invalid_arguments: "),
+    ],
+)
+def test_an_answer_that_may_not_be_given_leaves_the_question_open(
+    run: Run,
+    home_path: Path,
+    call_approval: str,
+    typing: Callable[..., None],
+    options: list[str],
+    code: int,
+    starts: str,
+) -> None:
+    typing()
+    ran = run("answer", call_approval, *options)
+    assert ran.code == code
+    assert ran.err.startswith(starts)
+    assert asyncio.run(_found(home_path, call_approval)).state == "pending"
+    assert asyncio.run(_grants(home_path)) == []
+
+
+def test_the_end_of_input_leaves_the_question_open(
+    run: Run, home_path: Path, call_approval: str, monkeypatch: pytest.MonkeyPatch, typing: Callable[..., None]
+) -> None:
+    def end() -> str:
+        raise EOFError
+
+    monkeypatch.setattr("builtins.input", end)
+    ran = run("answer", call_approval)
+    assert ran.code == 4
+    assert f"agentstead answer {call_approval}" in ran.err
+
+
+def test_an_operator_token_is_shown_once_at_a_terminal(run: Run, home_path: Path, typing: Callable[..., None]) -> None:
+    made = run("home", "token", "--operator", "--days", "2", "-o", "json").json
+    assert made["token"].startswith("agst_operator_")
+    assert run("home", "token", "--operator", "--days", "2", "-o", "json").json["token"] != made["token"]
+    assert made["token"] not in run("events", "-n", "1000", "-o", "json").out
+    assert run("home", "token", "--operator", "--days", "1000").code == 2

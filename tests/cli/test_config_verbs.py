@@ -123,3 +123,52 @@ def test_a_setting_that_costs_something_says_what(run: Run) -> None:
     out = run("config", "explain", "state.synchronous").out
     assert "loss of power" in out
     assert "a person, in the home's file" in out
+
+
+def test_a_registered_workspace_is_meant_by_its_name(run: Run, workspace: Path) -> None:
+    (workspace / ".git").mkdir()
+    run("registry", "add", str(workspace), "--name", "mine")
+    found = run("config", "path", "--workspace", "mine", "-o", "json").json
+    assert found["workspace"] == str(workspace / ".agentstead" / "config.toml")
+    unknown = run("config", "path", "--workspace", "nobody")
+    assert unknown.code == 1
+    assert unknown.err.startswith("workspace.unknown: No workspace is named 'nobody'")
+
+
+def test_the_home_is_never_taken_for_a_workspace(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    home = tmp_path / "person" / ".agentstead"
+    (tmp_path / "person" / "notes").mkdir(parents=True)
+    home.mkdir()
+    (home / "config.toml").write_text('[log]\nlevel = "debug"\n')
+    monkeypatch.setenv("AGENTSTEAD_HOME", str(home))
+    monkeypatch.chdir(tmp_path / "person" / "notes")
+    assert run("config", "path", "-o", "json").json == {"home": str(home / "config.toml")}
+    assert run("config", "check").code == 0
+
+
+def test_a_key_of_a_workspace_is_written_into_its_file(run: Run, workspace: Path) -> None:
+    line = ("config", "set", "memory.accept.workspace", "review", "--layer", "workspace", "--workspace", str(workspace))
+    assert run(*line, "-o", "json").json["file"] == str(workspace / ".agentstead" / "config.toml")
+    explained = run("config", "explain", "memory.accept.workspace", "--workspace", str(workspace)).out
+    assert "workspace" in explained
+    assert f"{workspace / '.agentstead' / 'config.toml'}:" in explained
+    assert run("config", "get", "memory.accept.workspace").out == "auto\n"
+    assert run("config", "get", "memory.accept.workspace", "--workspace", str(workspace)).out == "review\n"
+
+
+@pytest.mark.parametrize(
+    ("key", "typed", "printed"),
+    [("skills.roots.claude", "off", "false"), ("elicitation.trusted_hosts", "a, b", "a, b")],
+)
+def test_values_are_printed_as_they_are_typed(run: Run, key: str, typed: str, printed: str) -> None:
+    assert run("config", "set", key, typed).code == 0
+    assert run("config", "get", key).out == f"{printed}\n"
+    assert printed in run("config", "explain", key).out
+
+
+def test_a_value_that_is_refused_is_part_of_the_explanation(run: Run, home_path: Path) -> None:
+    home_path.mkdir()
+    (home_path / "config.toml").write_text('[log]\nlevel = "loud"\n')
+    explained = run("config", "explain", "log.level", "-o", "json").json
+    assert explained["value"] == "info"
+    assert explained["refused"][0].startswith("config.invalid: 'log.level'")

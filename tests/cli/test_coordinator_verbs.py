@@ -2,6 +2,7 @@
 
 import json
 import os
+import select
 import signal
 import subprocess
 import sys
@@ -145,3 +146,22 @@ def test_what_a_connected_host_starts_is_refused_a_persons_verbs(home_path: Path
     allowed = subprocess.run(line, env=environ, capture_output=True, text=True, timeout=DEADLINE_S, check=False)
     assert allowed.returncode == 0
     control.stop(home_path)
+
+
+def test_the_log_is_followed_as_it_grows(run: Run, home_path: Path) -> None:
+    path = home_path / "logs" / "coordinator.log"
+    path.parent.mkdir(parents=True)
+    path.write_text("2026-11-30T12:00:00.000Z INFO agentstead: first\n2026-11-30T12:00:01.000Z ERROR agentstead: bad\n")
+    assert run("logs", "--level", "error", "-o", "json").json == {
+        "entry": "2026-11-30T12:00:01.000Z ERROR agentstead: bad"
+    }
+    with started("logs", "--follow", "-n", "1") as following:
+        assert following.stdout is not None
+        assert "bad" in following.stdout.readline()
+        # The follower opens the file after it has shown its end: lines come until one of them is seen.
+        with path.open("a") as log:
+            while not select.select([following.stdout], [], [], 0.05)[0]:
+                log.write("2026-11-30T12:00:02.000Z INFO agentstead: \x1b[31mnew\n")
+                log.flush()
+        shown = following.stdout.readline()
+        assert "\\x1b[31mnew" in shown

@@ -14,9 +14,9 @@ import pytest
 
 from agentstead.cli.probes import machine, running
 from agentstead.cli.probes.finding import Finding, Probe, run_probe
-from agentstead.coordinator import control
+from agentstead.coordinator import control, places
 from agentstead.coordinator.statefile import Record
-from agentstead.state import DATABASE_FILE
+from agentstead.state import DATABASE_FILE, Unavailable
 
 from .conftest import Run
 
@@ -222,3 +222,52 @@ def test_a_probe_that_hangs_is_a_finding(tmp_path: Path) -> None:
     seen = run_probe(Probe("slow", hang), tmp_path, within_s=0.05)
     go_on.set()
     assert [each.code for each in seen.findings] == ["slow.silent"]
+
+
+@pytest.mark.parametrize(("kind", "code"), [("nfs4", "home.network"), ("ext4", "home.read_only")])
+def test_a_home_that_cannot_work_where_it_lies_is_found(
+    run: Run, used: Path, monkeypatch: pytest.MonkeyPatch, kind: str, code: str
+) -> None:
+    def refuse(home: Path) -> None:
+        raise Unavailable("home.quarantined", f"The home {home} cannot be used.", remedy="Use another folder.")
+
+    monkeypatch.setattr(machine, "check_home", refuse)
+    monkeypatch.setattr(machine, "file_system", lambda home: kind)
+    found = findings(run, "home")[code]
+    assert (found["severity"], found["evidence"], found["fix"]) == ("error", kind, "Use another folder.")
+
+
+def test_rows_that_point_to_nothing_are_found(run: Run, used: Path) -> None:
+    with sqlite3.connect(used / DATABASE_FILE) as connection:
+        connection.execute("CREATE TABLE planted_parent (id TEXT PRIMARY KEY) STRICT")
+        connection.execute("CREATE TABLE planted (id TEXT REFERENCES planted_parent (id)) STRICT")
+        connection.execute("INSERT INTO planted VALUES ('gone')")
+    (used / "backups").mkdir(exist_ok=True)
+    (used / "backups" / "state-1.db").touch()
+    found = findings(run, "database")["database.orphans"]
+    assert found["evidence"] == "planted 1"
+    assert str(used / "backups" / "state-1.db") in found["fix"]
+
+
+def test_of_many_rows_that_were_set_aside_some_are_shown_and_the_rest_counted(run: Run, used: Path) -> None:
+    with sqlite3.connect(used / DATABASE_FILE) as connection:
+        rows = [(f"tsk_{place:02}",) for place in range(25)]
+        connection.executemany("INSERT INTO quarantine VALUES ('tasks', ?, 'ValueError: odd', 1)", rows)
+    (probe,) = run("doctor", "--only", "journal", "-o", "json").json["probes"]
+    assert len(probe["findings"]) == 11
+    assert probe["findings"][-1]["what"] == "15 more rows were set aside."
+
+
+def test_a_socket_of_a_coordinator_that_ended_is_said_and_no_fault(run: Run, used: Path) -> None:
+    path = Path(places.socket_path(str(used)))
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with socket.socket(socket.AF_UNIX) as left:
+        left.bind(str(path))
+    ran = run("doctor", "--only", "coordinator", "-o", "json")
+    assert ran.code == 0
+    assert ran.json["probes"][0]["findings"][0]["code"] == "coordinator.stale"
+
+
+def test_a_whole_entry_of_a_host_is_no_finding(run: Run, used: Path, person: Path) -> None:
+    run("install", "cursor")
+    assert findings(run, "hosts") == {}

@@ -137,3 +137,48 @@ def test_an_altered_object_is_found_unless_bytes_are_not_read(run: Run, project:
     assert ran.code == 1
     assert ran.json["parts"][0]["wrong"][0].startswith("altered: blob ")
     assert run("verify", "--only", "blobs", "--quick").code == 0
+
+
+def test_objects_that_are_gone_are_named_in_the_backup(
+    run: Run, project: Path, home_path: Path, tmp_path: Path
+) -> None:
+    record_something(run, project)
+    (stored,) = [path for path in (home_path / "blobs" / "objects").rglob("*") if path.is_file()]
+    stored.chmod(0o600)
+    stored.unlink()
+    copied = run("home", "backup", str(tmp_path / "copy"), "-o", "json").json
+    assert copied["objects"] == 0
+    assert copied["missing"][0].startswith("blob ")
+
+
+def test_settings_and_keys_are_copied_for_their_owner_alone(run: Run, home_path: Path, tmp_path: Path) -> None:
+    run("registry", "list")
+    run("config", "set", "log.level", "debug")
+    (home_path / "keys" / "proofs.key").write_bytes(b"k" * 32)
+    run("home", "backup", str(tmp_path / "copy"))
+    assert (tmp_path / "copy" / "config.toml").read_bytes() == (home_path / "config.toml").read_bytes()
+    assert (tmp_path / "copy" / "keys" / "proofs.key").read_bytes() == b"k" * 32
+    assert stat.S_IMODE((tmp_path / "copy" / "keys" / "proofs.key").stat().st_mode) == 0o600
+
+
+def test_versions_of_a_workspace_are_copied_with_all_their_files(
+    run: Run, project: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (project / "deep" / "er").mkdir(parents=True)
+    for name in ("a.txt", "deep/b.txt", "deep/er/c.txt"):
+        (project / name).write_text(f"{name}\n" * 100)
+    monkeypatch.chdir(project)
+    taken = run("snapshot", "take", "-o", "json").json
+    copied = run("home", "backup", str(tmp_path / "copy"), "-o", "json").json
+    assert copied["objects"] >= 6
+    shown = run(
+        "workspace", "view", "file", taken["snapshot_id"], "--path", "deep/er/c.txt", "--home", str(tmp_path / "copy")
+    )
+    assert "deep/er/c.txt" in shown.out
+
+
+def test_a_directory_that_cannot_be_made_is_refused(run: Run, tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    ran = run("home", "backup", str(tmp_path / "file" / "copy"))
+    assert ran.code == 2
+    assert "cannot be written (Not a directory)" in ran.err

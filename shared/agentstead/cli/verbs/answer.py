@@ -89,9 +89,9 @@ def _check_open(approval: Approval, now_us: int) -> None:
 
 def _asked(terminal: Terminal, question: str, options: Sequence[str]) -> str:
     """Show a question and return the option that was chosen; '' where none was."""
-    terminal.say(question)
+    terminal.note(question)
     for number, option in enumerate(options, 1):
-        terminal.say(f"  {number}  {option}")
+        terminal.note(f"  {number}  {option}")
     while True:
         typed = _typed(terminal, f"1 to {len(options)}, or Enter to leave it open: ")
         if not typed or typed in options:
@@ -101,11 +101,11 @@ def _asked(terminal: Terminal, question: str, options: Sequence[str]) -> str:
 
 
 def _typed(terminal: Terminal, prompt: str) -> str:
-    print(prompt, end="", file=terminal.out, flush=True)
+    print(prompt, end="", file=terminal.err, flush=True)
     try:
         return input().strip()
     except EOFError:
-        terminal.line("")
+        terminal.note("")
         return ""
 
 

@@ -111,13 +111,14 @@ def _workspace(terminal: Terminal) -> Path | None:
         return Path(named).expanduser().resolve()
     if named:
         return _registered(terminal, named)
-    here = Path.cwd()
-    return next((each for each in (here, *here.parents) if (each / WORKSPACE_FILE.parent).is_dir()), None)
+    here, home = Path.cwd(), terminal.home.resolve()
+    marked = (each for each in (here, *here.parents) if (each / WORKSPACE_FILE.parent).is_dir())
+    return next((each for each in marked if (each / WORKSPACE_FILE.parent).resolve() != home), None)
 
 
 def _needed_workspace(terminal: Terminal) -> Path:
     found = _workspace(terminal)
-    if found is None or found.resolve() == terminal.home.resolve().parent:
+    if found is None:
         raise NotFound(
             "workspace.unknown",
             f"{Path.cwd()} is in no workspace.",
