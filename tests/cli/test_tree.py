@@ -77,6 +77,15 @@ def test_the_workspace_goes_to_an_operation_that_asks_for_one(run: Run, seen: Se
     assert [typed["workspace"] for _, typed in seen] == ["W", "V", None]
 
 
+@pytest.mark.parametrize("typed", [".", "./sub/..", "~/here"])
+def test_a_workspace_that_is_meant_by_a_path_is_made_absolute(
+    run: Run, seen: Seen, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, typed: str
+) -> None:
+    monkeypatch.setenv("HOME", str(tmp_path))
+    run("task", "open", "--workspace", typed)
+    assert seen[0][1]["workspace"] == str(tmp_path / "here" if "here" in typed else tmp_path)
+
+
 def test_a_verb_may_be_three_words_deep(run: Run, seen: Seen) -> None:
     assert run("task", "links", "list", "-o", "json").out == '{"typed":{}}\n'
 
@@ -192,6 +201,20 @@ def test_a_shell_completes_nouns_and_verbs(
     assert "task" in completed(monkeypatch, capsys, "agentstead ta")
     assert set(completed(monkeypatch, capsys, "agentstead task ")) >= {"show", "open", "links"}
     assert completed(monkeypatch, capsys, "agentstead task sh") == ["show"]
+
+
+@pytest.mark.parametrize("shell", ["zsh", "fish"])
+def test_other_shells_complete_too(
+    monkeypatch: pytest.MonkeyPatch, seen: Seen, home_path: Path, capsys: pytest.CaptureFixture[str], shell: str
+) -> None:
+    monkeypatch.setenv("_AGENTSTEAD_COMPLETE", f"complete_{shell}")
+    monkeypatch.setenv("_TYPER_COMPLETE_FISH_ACTION", "get-args")
+    monkeypatch.setenv("_TYPER_COMPLETE_ARGS", "agentstead task sh")
+    with pytest.raises(SystemExit):
+        front.run([])
+    out = capsys.readouterr().out
+    assert "show" in out
+    assert "open" not in out.replace("Show one.", "")
 
 
 def completed(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], typed: str) -> list[str]:

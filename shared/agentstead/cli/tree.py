@@ -97,7 +97,7 @@ def _command(leaf: Leaf, home: Callable[[Path | None], Path]) -> Callable[..., N
 
     def command(*, typer_context: typer.Context, **typed: Any) -> None:
         given = typer_context.ensure_object(Given)
-        workspace = typed.get("workspace") or given.workspace
+        workspace = _located(typed.get("workspace") or given.workspace)
         if "workspace" in names:
             typed["workspace"] = workspace
         terminal = Terminal(
@@ -118,6 +118,13 @@ def _command(leaf: Leaf, home: Callable[[Path | None], Path]) -> Callable[..., N
     command.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
     command.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
     return command
+
+
+def _located(workspace: str | None) -> str | None:
+    """Return a workspace that is meant by a path as an absolute one; names and ids stay."""
+    if workspace and (os.sep in workspace or workspace.startswith((".", "~"))):
+        return str(Path(workspace).expanduser().resolve())
+    return workspace
 
 
 def named_words(arguments: Sequence[str]) -> list[str]:
