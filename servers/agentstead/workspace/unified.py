@@ -47,6 +47,8 @@ def file_patch(change: Change, read: ReadBlob, *, context: int = CONTEXT_LINES) 
     A change of type is a deletion and an addition, since no patch format knows another way.
     """
     old, new = _leaf(change.old), _leaf(change.new)
+    if old is None and new is None:
+        return FilePatch((), False, 0, 0)
     if old is not None and new is not None and old.type != new.type:
         gone = file_patch(Change(change.path, old, None), read, context=context)
         come = file_patch(Change(change.path, None, new), read, context=context)
