@@ -161,6 +161,21 @@ def raising(error: BaseException) -> Callable[..., int]:
     return run
 
 
+SECRET = "ghp_" + "k3Yx" * 9
+
+
+@pytest.mark.parametrize(
+    "line",
+    [["task", "show", "x", "-o", SECRET], ["task", SECRET], ["config", "set", "log.level", SECRET]],
+)
+@pytest.mark.parametrize("form", [[], ["--output=json"]])
+def test_a_secret_that_was_typed_in_the_wrong_place_is_not_repeated(run: Run, line: list[str], form: list[str]) -> None:
+    ran = run(*form, *line)
+    assert ran.code != 0
+    assert ran.out + ran.err
+    assert SECRET not in ran.out + ran.err
+
+
 def test_an_interrupt_ends_with_130(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     leaf = Leaf(("task", "show"), "", [], raising(KeyboardInterrupt()))
     monkeypatch.setattr(leaves, "leaves_of", lambda _noun: [leaf])

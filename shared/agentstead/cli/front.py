@@ -32,7 +32,7 @@ def run(arguments: Sequence[str]) -> int:
     except Exception as error:
         if os.environ.get(_TRACE):
             raise
-        terminal.note(f"{type(error).__name__}: {error} (a fault of Agentstead; {_TRACE}=1 shows where it happened)")
+        terminal.fault(error, f"a fault of Agentstead; {_TRACE}=1 shows where it happened")
         return FAILED
     return code if isinstance(code, int) else 0
 

@@ -11,7 +11,8 @@ from typing import Any, Literal, TextIO
 from agentstead.cli.exits import exit_code
 from agentstead.cli.plain import clean
 from agentstead.cli.rendering import plain, print_rich
-from agentstead.state import AgentsteadError
+from agentstead.state import AgentsteadError, Redactor
+from agentstead.state.ports import redact_value
 
 Form = Literal["text", "json"]
 
@@ -60,12 +61,23 @@ class Terminal:
         print(clean(text), file=self.err, flush=True)
 
     def fail(self, error: AgentsteadError) -> int:
-        """Print an error and return the exit code that goes with it."""
+        """Print an error without the secrets that it may repeat, and return the exit code that goes with it."""
+        redactor = _redactor()
         if self.is_json:
-            self.line(compact({"error": error.as_dict()}))
+            self.line(compact({"error": redact_value(redactor, error.as_dict())}))
         else:
-            self.note(str(error))
+            self.note(redactor.text(str(error)))
         return exit_code(error)
+
+    def fault(self, error: Exception, hint: str) -> None:
+        """Print a fault of ours as one line."""
+        self.note(f"{type(error).__name__}: {_redactor().text(str(error))} ({hint})")
+
+
+def _redactor() -> Redactor:
+    from agentstead import policy  # an error may wait for it, a result may not
+
+    return policy.Redactor()
 
 
 def compact(value: Mapping[str, Any]) -> str:
