@@ -174,6 +174,8 @@ _ID = re.compile(
     r"\b([a-z]{3,9}_)?(?:[0-9A-HJKMNP-TV-Z]{26}|[0-9a-hjkmnp-tv-z]{26})\b|\b[0-9a-f]{12,128}\b|\b(?:thread|work|msg|direct|peer)_[A-Za-z0-9_-]+\b"
 )
 
+_MEASURED = ("age", "age_days", "score", "lexical", "_us", "_ms", "_s", "wall", "cpu", "pid", "seq")
+
 
 class Normal:
     """Answers with what must differ taken out: ids by the order of their appearance, times, places, measurements."""
@@ -190,9 +192,10 @@ class Normal:
             return [self.of(item, name) for item in value]
         if isinstance(value, str):
             return self._text(value)
-        if isinstance(value, float) or (isinstance(value, int) and abs(value) > 10**9):
+        is_number = isinstance(value, int | float) and not isinstance(value, bool)
+        if is_number and (isinstance(value, float) or abs(value) > 10**9 or name.endswith(_MEASURED)):
             return "<number>"
-        return f"<{name}>" if name.endswith(("_us", "_ms", "_s", "wall", "cpu", "pid", "_seq", "seq")) else value
+        return value
 
     def _text(self, text: str) -> str:
         for place in self._places:
