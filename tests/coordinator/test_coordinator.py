@@ -165,12 +165,13 @@ def test_sigterm_lets_calls_under_way_finish(run: Start, serve: Start, place: Pa
     assert read_record(Path(places.state_file(str(place)))) is None
 
 
-def test_sigterm_while_idle_ends_at_once(run: Start) -> None:
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP])
+def test_a_signal_while_idle_ends_it_at_once_and_cleanly(run: Start, number: signal.Signals) -> None:
     server = run()
     began = time.monotonic()
-    server.process.send_signal(signal.SIGTERM)
+    server.process.send_signal(number)
     assert server.process.wait(10) == 0
-    print(f"SIGTERM to exit, idle: {(time.monotonic() - began) * 1000:.0f} ms")
+    print(f"{number.name} to exit, idle: {(time.monotonic() - began) * 1000:.0f} ms")
     assert time.monotonic() - began < 5
 
 

@@ -133,6 +133,17 @@ async def test_a_stream_is_ended_so_that_it_can_leave() -> None:
         assert server.ended == ["stream"]
 
 
+@pytest.mark.anyio
+async def test_an_app_that_cannot_start_is_an_error_and_not_only_a_line_in_the_log() -> None:
+    async def broken(scope: Any, receive: Any, _send: Any) -> None:
+        assert scope["type"] == "lifespan"
+        await receive()
+        raise OSError("no")
+
+    with bind("127.0.0.1", 0) as bound, pytest.raises(RuntimeError, match="ended by itself"):
+        await Web(broken, bound, Exchanges()).serve()
+
+
 def test_a_call_over_http_is_answered_although_the_coordinator_was_asked_to_end(
     run: Callable[..., Host], place: Path
 ) -> None:

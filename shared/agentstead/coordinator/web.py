@@ -32,6 +32,7 @@ class Web:
     def __init__(self, app: ASGIApp, bound: socket.socket, exchanges: Exchanges) -> None:
         self._bound = bound
         self._exchanges = exchanges
+        self._leaving = False
         self._ended = anyio.Event()
         self._server = _Uvicorn(
             uvicorn.Config(
@@ -39,6 +40,7 @@ class Web:
                 log_config=None,
                 access_log=False,
                 server_header=False,
+                proxy_headers=False,
                 ws="none",
                 lifespan="on",
                 timeout_keep_alive=KEEP_ALIVE_S,
@@ -47,16 +49,21 @@ class Web:
         )
 
     async def serve(self) -> None:
-        """Serve until `leave`."""
+        """Serve until `leave`; raises RuntimeError where the app could not start."""
         try:
             await self._server.serve(sockets=[self._bound])
+        except SystemExit:
+            pass  # uvicorn's way to say that the app could not start, would end the process without a word of ours
         finally:
             self._ended.set()
+        if not self._leaving:
+            raise RuntimeError("the HTTP listener ended by itself")
 
     async def leave(self, *, within_s: float) -> None:
         """Let the calls under way finish, up to a bound, end the streams, and close."""
         with anyio.move_on_after(within_s):
             await self._exchanges.settled()
+        self._leaving = True
         self._exchanges.end()
         self._server.should_exit = True
         with anyio.move_on_after(2 * CLOSING_S):
