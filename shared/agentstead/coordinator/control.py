@@ -2,7 +2,6 @@
 `ensure`, which brings a coordinator about as a shim does.
 """
 
-import json
 import socket
 import time
 from collections import deque
@@ -156,7 +155,7 @@ def _told(home: Path, verb: str, *, patience_s: float = ANSWER_S, **fields: obje
                 yield said
                 if said.get("done"):
                     return
-    except (OSError, json.JSONDecodeError):
+    except (OSError, ValueError):
         pass
     raise locked(home, "does not answer") if _is_held(home) else _absent(home)
 
