@@ -114,6 +114,6 @@ async def test_the_tokens_of_a_process_end_with_their_run(state: State) -> None:
     assert await state.write(tokens.end_of_run, "run_a") == 0
 
 
-@pytest.mark.parametrize("token", ["", "agst_home_", "x" * 10_000, "\ud800", os.urandom(8).hex()])
+@pytest.mark.parametrize("token", ["", "agst_home_", "x" * 10_000, "\ud800", "5879e4e3f2a3d821"])
 async def test_what_was_never_minted_proves_nothing(state: State, token: str) -> None:
     assert await state.read(check_token, token) is None
