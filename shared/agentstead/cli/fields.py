@@ -17,6 +17,7 @@ from agentstead.kit import Operation
 from agentstead.state import Invalid
 
 _PLAIN: tuple[type, ...] = (str, int, float, bool)
+_JSON_NOTE = "JSON, or @FILE with it, or @- for standard input."
 _METAVARS: Mapping[type, str] = {str: "TEXT", int: "N", float: "N"}
 _LISTS = (list, tuple, set, frozenset, Sequence)
 
@@ -93,7 +94,7 @@ def _argument(name: str, field: FieldInfo, *, last: bool) -> CommandField:
     if _is_list(read.kind) and not last:
         return _option(name, field)
     info = typer.Argument(
-        help=_help(field, one_of=read.choices),
+        help=_help(field, one_of=read.choices, note=_JSON_NOTE if read.convert is _from_json else ""),
         metavar=name.rstrip("_").upper(),
         show_default=False,
         autocompletion=_completing(read.choices),
@@ -122,8 +123,8 @@ def _field(name: str, field: FieldInfo, read: "_Read", info: Any) -> CommandFiel
     return CommandField(name, parameter, read.convert)
 
 
-def _help(field: FieldInfo, *, one_of: Sequence[str] = (), repeated: bool = False) -> str:
-    parts = [field.description or "", f"One of {', '.join(one_of)}." if one_of else ""]
+def _help(field: FieldInfo, *, one_of: Sequence[str] = (), repeated: bool = False, note: str = "") -> str:
+    parts = [field.description or "", f"One of {', '.join(one_of)}." if one_of else "", note]
     parts += ["May be given several times." if repeated else "", _default_text(field)]
     return " ".join(filter(None, parts))
 
