@@ -13,6 +13,7 @@ _TEXT = """Agentstead {version}: a local-first home for agents' work, reached th
 
   agentstead install HOST   add the six servers to claude-desktop, claude-code, codex, cursor, vscode or zed
   agentstead up             serve them over HTTP as well
+  agentstead demo           the whole idea in seconds, with no model and no key
   agentstead status         what runs, and where
   agentstead doctor         what is wrong, and the fix
   agentstead --help         every verb; `agentstead NOUN --help` for one noun"""
