@@ -8,7 +8,7 @@ from typing import Annotated, Any, Final, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from agentstead.state import NotFound, Reading, Tx, canonical_json, check_version, sha256_hex
+from agentstead.state import Invalid, NotFound, Reading, Redactor, Tx, canonical_json, check_version, sha256_hex
 
 CheckSource = Literal["tool", "adhoc"]
 
@@ -65,6 +65,17 @@ class Check:
 def check_of(command: CheckCommand, *, name: str = "", source: CheckSource = "adhoc") -> Check:
     """Return a command as a check, with its digest over the canonical body, defaults filled in."""
     return Check(name, digest_of(command), command, source)
+
+
+def refuse_secrets(command: CheckCommand, redactor: Redactor) -> None:
+    """Raise `Invalid` with `runner.secret_literal` where a command holds a secret in plain text: it would be stored."""
+    words = [*command.argv, *(f"{name}={value}" for name, value in command.env.items())]
+    if any(redactor.text(word) != word for word in words):
+        raise Invalid(
+            "runner.secret_literal",
+            "The command holds what looks like a secret.",
+            remedy="Let it read the secret from a file or from a variable named in env_allow; nothing was stored.",
+        )
 
 
 def body_of(command: CheckCommand) -> dict[str, Any]:

@@ -112,6 +112,7 @@ async def check_save(
     workspace: Workspace = None,
 ) -> Item:
     """Save a command as a named check of this workspace. A promotion then needs it to pass on exactly its tree."""
+    checks.refuse_secrets(command, call.home.redactor)
     facts = await call.workspace(workspace)
     await call.write(_save_check, facts.id, name, command.model_dump_json(), expected_version)
     return Item(item=check_object(await call.read(checks.the_check, facts.id, name)))
