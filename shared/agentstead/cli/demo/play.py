@@ -114,7 +114,7 @@ async def _promote(stage: Stage, winner: Attempt, timeline: Timeline) -> None:
     done = await stage.call(
         "workspace", "tree_promote", **{"from": winner.fork_id}, dry_run=False, plan_digest=planned["plan_digest"]
     )
-    timeline.add("workspace", f"promotion {done['state']}", f"live tree {done['result_tree'][:12]}")
+    timeline.add("workspace", f"promotion {done['state']}", f"operation {done['operation_id']}, undone by tree_restore")
 
 
 async def _remember(stage: Stage, winner: Attempt, timeline: Timeline) -> str:
