@@ -217,7 +217,7 @@ async def test_capabilities_say_what_is_really_sent(era: str, connect: Connect) 
     assert info.name == "notes"
     assert info.version
     if era == "legacy":
-        assert capabilities.tools.list_changed is False
+        assert capabilities.tools.list_changed is True
 
 
 async def test_a_change_by_anybody_reaches_a_subscriber(era: str, connect: Connect, home: Home, hub: ChangeHub) -> None:

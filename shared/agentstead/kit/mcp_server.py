@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 import mcp_types as types
 from mcp.server.caching import CacheHint
-from mcp.server.lowlevel import Server
+from mcp.server.lowlevel import NotificationOptions, Server
+from mcp.server.models import InitializationOptions
 from mcp.server.request_state import RequestStateBoundary, RequestStateSecurity
 from mcp.server.subscriptions import ListenHandler
 from mcp.shared.exceptions import MCPError
@@ -50,7 +51,7 @@ def build(
     """Return the SDK's server for one declaration, with the tools of `toolset`."""
     face = _Face(declaration, home, toolset)
     public = CacheHint(ttl_ms=LIST_TTL_MS, scope="public")
-    server: Server[dict[str, Any]] = Server(
+    server = _Announcing(
         declaration.name,
         version=home.version,
         title=declaration.title,
@@ -72,6 +73,20 @@ def build(
         server.middleware.append(Observing(declaration.name))
     server.middleware.append(RequestStateBoundary(security, default_audience=declaration.name))
     return server
+
+
+class _Announcing(Server[dict[str, Any]]):
+    """A server whose lists may change under a connection: a shim says so when a newer coordinator took over."""
+
+    def create_initialization_options(
+        self,
+        notification_options: NotificationOptions | None = None,
+        experimental_capabilities: dict[str, dict[str, Any]] | None = None,
+        extensions: dict[str, dict[str, Any]] | None = None,
+    ) -> InitializationOptions:
+        """Return what `initialize` answers, with changing lists announced."""
+        changing = notification_options or NotificationOptions(True, True, True)
+        return super().create_initialization_options(changing, experimental_capabilities, extensions)
 
 
 def _subscribe(server: "Server[dict[str, Any]]", hub: ChangeHub) -> None:
