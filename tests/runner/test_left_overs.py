@@ -80,6 +80,22 @@ async def test_the_process_of_a_killed_coordinator_is_ended_and_recorded_as_lost
     assert await end_left_overs(state) == []
 
 
+async def test_the_process_of_a_supervisor_that_lives_is_left_alone(tmp_path: Path, state: State) -> None:
+    parent = coordinator(tmp_path)
+    child = identify(await wait_for(tmp_path / "pid"))
+    with anyio.fail_after(30):
+        while (await states(state)) != [("running", "")]:  # noqa: ASYNC110 - another process writes it
+            await anyio.sleep(0.01)
+
+    assert await end_left_overs(state) == []
+
+    assert is_alive(child)
+    parent.kill()
+    parent.wait(timeout=10)
+    assert len(await end_left_overs(state)) == 1
+    assert not is_alive(child)
+
+
 @pytest.mark.parametrize(("point", "started"), [("runner.start.before", False), ("runner.start.after", True)])
 async def test_a_coordinator_killed_around_the_start_leaves_nothing_running(
     tmp_path: Path, state: State, point: str, started: bool

@@ -1,17 +1,24 @@
 """The rows of processes: written before a program can run, so that a restart ends what was left over and only that."""
 
 import json
+import os
 import sqlite3
 from dataclasses import dataclass
 from typing import Final
 
 from agentstead.runner.command import ENFORCED_UNKNOWN, ISOLATION, Command, Exit
-from agentstead.runner.sightings import Identity
+from agentstead.runner.sightings import Identity, identify
 from agentstead.state import Reading, Tx, canonical_json, sha256_hex
 
 _RESERVE: Final = """
-INSERT INTO processes (id, owner, state, argv_digest, isolation, enforced, limits, started_at)
-VALUES (:id, :owner, 'reserved', :argv_digest, :isolation, :enforced, :limits, :now)
+INSERT INTO processes (
+    id, owner, state, argv_digest, isolation, enforced, limits, started_at, supervisor_pid, supervisor_ticks,
+    supervisor_boot
+)
+VALUES (
+    :id, :owner, 'reserved', :argv_digest, :isolation, :enforced, :limits, :now, :supervisor_pid, :supervisor_ticks,
+    :supervisor_boot
+)
 """
 _STARTED: Final = """
 UPDATE processes
@@ -24,7 +31,7 @@ SET state = :state, reason = :reason, exit = :exit, ended_at = :now
 WHERE id = :id AND state IN ('reserved', 'running', 'stopping')
 """
 _OPEN: Final = """
-SELECT id, owner, pid, start_ticks, boot_id
+SELECT id, owner, pid, start_ticks, boot_id, supervisor_pid, supervisor_ticks, supervisor_boot
 FROM processes
 WHERE state IN ('reserved', 'running', 'stopping')
 ORDER BY id
@@ -33,11 +40,15 @@ ORDER BY id
 
 @dataclass(frozen=True, slots=True)
 class OpenProcess:
-    """A process that was never recorded as ended; `identity.pid` is 0 where a crash came before it was known."""
+    """A process that was never recorded as ended, and the process of ours that watches it.
+
+    `identity.pid` is 0 where a crash came before it was known.
+    """
 
     id: str
     owner: str
     identity: Identity
+    supervisor: Identity
 
 
 def reserve(tx: Tx, command: Command, owner: str) -> str:
@@ -45,6 +56,7 @@ def reserve(tx: Tx, command: Command, owner: str) -> str:
     process_id = tx.new_id("prc_")
     limits = {name: getattr(command.limits, name) for name in command.limits.__slots__}
     digest = sha256_hex(canonical_json(list(command.argv)))
+    supervisor = identify(os.getpid())
     tx.execute(
         _RESERVE,
         id=process_id,
@@ -54,6 +66,9 @@ def reserve(tx: Tx, command: Command, owner: str) -> str:
         enforced=json.dumps(dict(ENFORCED_UNKNOWN)),
         limits=json.dumps(limits),
         now=tx.now_us,
+        supervisor_pid=supervisor.pid,
+        supervisor_ticks=supervisor.start_ticks,
+        supervisor_boot=supervisor.boot_id,
     )
     tx.journal("runner.process.reserved", subject=process_id, body={"owner": owner, "argv_digest": digest})
     return process_id
@@ -101,4 +116,6 @@ def open_processes(reading: Reading) -> list[OpenProcess]:
 
 
 def _open(row: sqlite3.Row) -> OpenProcess:
-    return OpenProcess(row["id"], row["owner"], Identity(row["pid"], row["start_ticks"], row["boot_id"]))
+    watched = Identity(row["pid"], row["start_ticks"], row["boot_id"])
+    watcher = Identity(row["supervisor_pid"], row["supervisor_ticks"], row["supervisor_boot"])
+    return OpenProcess(row["id"], row["owner"], watched, watcher)

@@ -10,7 +10,7 @@ import anyio
 
 from agentstead.runner import records
 from agentstead.runner.command import Command, Exit
-from agentstead.runner.sightings import Identity, boot_id, end_group, end_marked
+from agentstead.runner.sightings import Identity, boot_id, end_group, end_marked, identify, is_alive
 from agentstead.runner.supervised import Supervised
 from agentstead.state import CRASH_POINTS, AgentsteadError, State, crash_point
 
@@ -89,11 +89,14 @@ def runner_of(state: State) -> Runner:
 
 
 async def end_left_overs(state: State) -> list[str]:
-    """End every process that a dead coordinator left running, and record it as lost; return their ids.
+    """End every process whose supervisor died, and record it as lost; return their ids.
 
-    For the holder of the home's lock, before it starts anything. A process that reused a number is not touched.
+    For the holder of the home's lock, before it starts anything. A process that reused a number is not touched, nor
+    one that a standalone server or a command watches now.
     """
-    left = await state.read(records.open_processes)
+    here = identify(os.getpid())
+    found = await state.read(records.open_processes)
+    left = [each for each in found if each.supervisor == here or not is_alive(each.supervisor)]
     for process in left:
         killed = await anyio.to_thread.run_sync(_end, process.id, process.identity)
         await state.write(records.lost, process.id, killed=killed)
