@@ -92,7 +92,7 @@ def least_events(acknowledged: Sequence[Sequence[str]]) -> dict[str, int]:
 
 
 @pytest.mark.parametrize("point", ["commit.before", "commit.after"])
-@pytest.mark.parametrize("passage", [1, 2, 3, 4, 5, 8])
+@pytest.mark.parametrize("passage", [1, 3, 6])
 async def test_a_kill_at_any_write_leaves_log_and_rows_in_step(tmp_path: Path, point: str, passage: int) -> None:
     await asyncio.to_thread(prepare, tmp_path)
     code, acknowledged = await asyncio.to_thread(finish, start(tmp_path, "a", 4, f"{point}:{passage}"))
