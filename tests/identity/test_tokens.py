@@ -1,6 +1,5 @@
 """Tokens: what is stored, what each proves, how it ends; the home's file and its row in step."""
 
-import os
 from pathlib import Path
 
 import pytest
