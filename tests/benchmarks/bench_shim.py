@@ -69,6 +69,13 @@ class Server:
         )
         return tuple(int(sizes[name].split()[0]) / 1024 for name in ("Rss", "Pss"))  # type: ignore[return-value]
 
+    def call(self, tool: str, arguments: dict[str, Any]) -> Any:
+        """Call a tool and return its structured result; raises RuntimeError where it is refused."""
+        result = self.request("tools/call", {"name": tool, "arguments": arguments})
+        if result.get("isError"):
+            raise RuntimeError(result["content"][0]["text"])
+        return result.get("structuredContent")
+
     def end(self) -> None:
         """Close standard input, as a host does, and wait for the exit."""
         assert self._process.stdin is not None

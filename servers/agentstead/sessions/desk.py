@@ -1,7 +1,8 @@
 """The desk: one reading tool over everything of this server that has a handle."""
 
-from collections.abc import Mapping, Sequence
-from typing import Annotated, Any, Literal
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from typing import Annotated, Any, Literal, TypeVar
 
 from pydantic import Field
 
@@ -11,6 +12,8 @@ from agentstead.sessions.recap import recap
 from agentstead.sessions.recording import Cursor, Limit, WorkspaceName, needs_you
 from agentstead.sessions.results import DeskView, Object, recap_object, run_object, session_row
 from agentstead.state import Invalid, Reading
+
+T = TypeVar("T")
 
 Kind = Literal["needs_you", "session", "task", "run"]
 View = Literal["brief", "full", "recap", "events", "runs"]
@@ -50,15 +53,21 @@ async def desk_view(
     if since is not None:
         kinds = ("sessions.*", "permissions.*", "policy.*")
         changed = bool(await call.home.state.wait(since, kinds=kinds, timeout_s=wait_s, most=1))
-    as_of = (await call.home.state.head()).seq
     if ref is not None:
-        return DeskView(item=await call.read(_item, ref, view), as_of_seq=as_of, changed=changed)
+        as_of, item = await call.read(_now, partial(_item, ref=ref, view=view))
+        return DeskView(item=item, as_of_seq=as_of, changed=changed)
     place = "" if workspace is None else (await call.workspace(workspace)).id
     filters = {"list": "desk", "kind": kind, "workspace": place, "query": query, "state": state}
     basis = {} if cursor is None else call.home.state.cursors.open(cursor, filters)
-    items, last = await call.read(_items, kind, place, query or "", state or "", basis, limit)
+    page = partial(_items, kind=kind, workspace=place, query=query or "", state=state or "", basis=basis, limit=limit)
+    as_of, (items, last) = await call.read(_now, page)
     more = None if last is None else call.home.state.cursors.seal(last, filters)
     return DeskView(items=items, as_of_seq=as_of, next_cursor=more, changed=changed)
+
+
+def _now(reading: Reading, look: Callable[[Reading], T]) -> tuple[int, T]:
+    """Return what `look` sees, and the sequence that it is as of: one snapshot, one hop."""
+    return reading.head().seq, look(reading)
 
 
 def _item(reading: Reading, ref: str, view: View) -> Object:

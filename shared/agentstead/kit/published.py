@@ -41,10 +41,11 @@ def success(operation: Operation, result: Result, *, replayed: bool, redactor: R
     if operation.raw_text:
         # the host gets back what it sent and runs it: a mark inside would change what runs
         return types.CallToolResult(content=[types.TextContent(text=result.summary())])
-    text = redactor.text(result.summary())
     structured = redact_value(redactor, result.model_dump(mode="json", exclude_none=True))
-    if len(json.dumps(structured, separators=(",", ":"))) > RESULT_CHARS:
+    whole = json.dumps(structured, separators=(",", ":"), ensure_ascii=False)
+    if len(whole) > RESULT_CHARS:
         return failure(operation, _too_large(operation), redactor=redactor)
+    text = whole if type(result).summary is Result.summary else redactor.text(result.summary())
     if len(text) > SUMMARY_CHARS:
         text = text[:SUMMARY_CHARS] + " ... (the structured content is complete)"
     meta: dict[str, Any] | None = {REPLAYED_META: True} if replayed else None
