@@ -58,7 +58,7 @@ async def _walked(home: Home, facts: WorkspaceFacts, name: str) -> Resolved | No
         place = live_place(facts)
     elif is_id(name, "frk_"):
         fork = await home.state.read(forks.the_fork, name)
-        _same_workspace(facts, fork.workspace_id, name)
+        refuse_foreign(facts, fork.workspace_id, name)
         if fork.state in ("closed", "failed", "gone"):
             return await home.state.read(_stored, facts, fork.head_snapshot)
         place = fork.place
@@ -76,7 +76,7 @@ def _stored(reading: Reading, facts: WorkspaceFacts, name: str) -> Resolved:
         labelled = labels.find(reading, facts.id, name[1:])
         head = labelled.snapshot_id if labelled else ""
     if is_id(head, "snp_") and (snapshot := snapshots.find(reading, head)) and not side:
-        _same_workspace(facts, snapshot.workspace_id, name)
+        refuse_foreign(facts, snapshot.workspace_id, name)
         return Resolved(name, snapshot.tree, snapshot.id, snapshot.place)
     tree = _side(reading, facts, head, side)
     if not tree:
@@ -87,13 +87,13 @@ def _stored(reading: Reading, facts: WorkspaceFacts, name: str) -> Resolved:
 def _side(reading: Reading, facts: WorkspaceFacts, head: str, side: str) -> str:
     """Return the tree on one side of a receipt, a promotion or an operation; empty for what is none."""
     if is_id(head, "rcp_") and (receipt := receipts.find(reading, head)):
-        _same_workspace(facts, receipt.workspace_id, head)
+        refuse_foreign(facts, receipt.workspace_id, head)
         return {"in": receipt.tree_in, "out": receipt.tree_out}.get(side, "")
     if is_id(head, "prm_") and (promotion := promotions.find(reading, head)):
-        _same_workspace(facts, promotion.workspace_id, head)
+        refuse_foreign(facts, promotion.workspace_id, head)
         return {"before": promotion.live_tree, "after": promotion.result_tree}.get(side, "")
     if is_id(head, "opr_") and (operation := operations.find(reading, head)):
-        _same_workspace(facts, operation.workspace_id, head)
+        refuse_foreign(facts, operation.workspace_id, head)
         after = str(operation.result.get("tree", ""))
         return {"before": operation.before_tree, "after": after}.get(side, "")
     return ""
@@ -115,7 +115,8 @@ def _ancestor(reading: Reading, facts: WorkspaceFacts, found: Resolved, back: in
     return Resolved(found.ref, snapshot.tree, snapshot.id, snapshot.place)
 
 
-def _same_workspace(facts: WorkspaceFacts, workspace_id: str, ref: str) -> None:
+def refuse_foreign(facts: WorkspaceFacts, workspace_id: str, ref: str) -> None:
+    """Raise Invalid `ref.foreign` for what belongs to another workspace."""
     if workspace_id != facts.id:
         raise Invalid(
             "ref.foreign",

@@ -15,7 +15,7 @@ from agentstead.workspace.checking import RECEIPT_KEY
 from agentstead.workspace.contents import Trees
 from agentstead.workspace.omissions import decode_omissions
 from agentstead.workspace.paths import given, join, shown
-from agentstead.workspace.refs import REMEDY, Resolved, resolve
+from agentstead.workspace.refs import REMEDY, Resolved, refuse_foreign, resolve
 from agentstead.workspace.results import View
 from agentstead.workspace.shapes import (
     Object,
@@ -157,6 +157,7 @@ async def _receipt(call: Call, facts: WorkspaceFacts, looked: Looked) -> View:
         page = await _page(call, looked, lambda r, **page: receipts.listed(r, facts.id, **page))
         return View(items=[receipt_object(each) for each in page.rows], next_cursor=page.cursor)
     receipt = await call.read(receipts.the_receipt, looked.ref)
+    refuse_foreign(facts, receipt.workspace_id, looked.ref)
     item = receipt_object(receipt)
     if receipt.state != "recorded":
         return View(item=item)
@@ -182,6 +183,7 @@ async def _promotion(call: Call, facts: WorkspaceFacts, looked: Looked) -> View:
     found = await call.read(promotions.find, looked.ref)
     if found is None:
         raise NotFound("ref.not_found", f"there is no promotion {looked.ref[:40]}", remedy=REMEDY)
+    refuse_foreign(facts, found.workspace_id, looked.ref)
     return View(item=promotion_object(found))
 
 
@@ -196,6 +198,7 @@ async def _operation(call: Call, facts: WorkspaceFacts, looked: Looked) -> View:
             f"there is no operation {looked.ref[:40]}",
             remedy="workspace_view (view=operation) lists them.",
         )
+    refuse_foreign(facts, found.workspace_id, looked.ref)
     steps = await call.read(operations.steps_of, found.id)
     rows = [{"path": shown(each.step.path), "kind": each.step.kind, "phase": each.phase} for each in steps]
     return View(item=operation_object(found), items=rows[looked.offset : looked.offset + looked.limit])

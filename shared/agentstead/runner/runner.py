@@ -1,8 +1,8 @@
 """Running one command to its end: recorded, started, recorded again, watched, ended as a whole and recorded."""
 
+import asyncio
 import os
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import suppress
 from typing import Final
 from weakref import WeakKeyDictionary
 
@@ -37,20 +37,19 @@ class Runner:
         async with self._places:
             process_id = await self._state.write(records.reserve, command, owner)
             process = await self._start(command, process_id)
+            watching = asyncio.ensure_future(self._watch(process))
             try:
                 await self._state.write(records.started, process_id, process.identity)
+                return await asyncio.shield(watching)
             except BaseException:
                 process.stop()
-                await self._finish(process)
+                await _outlast(watching)
                 raise
-            async with _stopped_on_cancel(process):
-                return await self._finish(process)
 
-    async def _finish(self, process: Supervised) -> Exit:
-        """Wait for the end of the tree and record it, cancelled or not."""
-        with anyio.CancelScope(shield=True):
-            result = await anyio.to_thread.run_sync(process.wait, limiter=self._threads)
-            await self._state.write(records.ended, result)
+    async def _watch(self, process: Supervised) -> Exit:
+        """Wait for the end of the tree and record it; a task of its own, which no caller's cancellation reaches."""
+        result = await anyio.to_thread.run_sync(process.wait, limiter=self._threads)
+        await self._state.write(records.ended, result)
         return result
 
     async def _start(self, command: Command, process_id: str) -> Supervised:
@@ -64,20 +63,12 @@ class Runner:
         return process
 
 
-@asynccontextmanager
-async def _stopped_on_cancel(process: Supervised) -> AsyncIterator[None]:
-    """Ask the process to stop as soon as the caller is cancelled; the wait itself goes on until it is gone."""
-    async with anyio.create_task_group() as group:
-        group.start_soon(_stop_when_cancelled, process)
-        yield
-        group.cancel_scope.cancel()
-
-
-async def _stop_when_cancelled(process: Supervised) -> None:
-    try:
-        await anyio.sleep_forever()
-    finally:
-        process.stop()
+async def _outlast(task: "asyncio.Future[Exit]") -> None:
+    """Wait for a task whatever happens to the one that waits: until then something of the process may be alive."""
+    with anyio.CancelScope(shield=True):
+        while not task.done():
+            with suppress(asyncio.CancelledError, Exception):
+                await asyncio.shield(task)
 
 
 _RUNNERS: WeakKeyDictionary[State, Runner] = WeakKeyDictionary()
