@@ -39,7 +39,11 @@ class Layout:
 
     def path(self, key: ObjectKey) -> Path:
         """Return where an object lies, or would lie."""
-        return self.objects / key.kind / key.id[:2] / key.id[2:]
+        return Path(self.file(key))
+
+    def file(self, key: ObjectKey) -> str:
+        """Return the same as plain text, for reading many: making paths took a third of the time of a fork."""
+        return f"{self._objects}{key.kind}/{key.id[:2]}/{key.id[2:]}"
 
     def shard(self, key: ObjectKey) -> str:
         """Return the directory of an object's file."""
@@ -47,7 +51,7 @@ class Layout:
 
     def holds(self, key: ObjectKey) -> bool:
         """Tell whether the file of an object is there; its bytes are checked when they are read."""
-        return os.access(f"{self.shard(key)}/{key.id[2:]}", os.F_OK)
+        return os.access(self.file(key), os.F_OK)
 
     def stored(self) -> Iterator[tuple[ObjectKey, int]]:
         """Yield every stored object with its size in bytes."""

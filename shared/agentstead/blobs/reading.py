@@ -3,7 +3,6 @@
 import hashlib
 import io
 import os
-from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from agentstead.blobs.objects import ObjectKey, corrupt, object_id
@@ -14,9 +13,9 @@ if TYPE_CHECKING:
 _FLAGS: Final = os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
-def read_object(path: Path, key: ObjectKey) -> bytes:
+def read_object(file: str, key: ObjectKey) -> bytes:
     """Return the bytes of an object; raise Unavailable `store.corrupt` where they are gone or altered."""
-    with io.FileIO(_open(path, key)) as source:
+    with io.FileIO(_open(file, key)) as source:
         data = source.readall()
     if object_id(data) != key.id:
         raise corrupt(key, "does not have the bytes that its id says")
@@ -29,10 +28,10 @@ class VerifiedReader(io.RawIOBase):
     Nothing read from it may be trusted before the end was reached.
     """
 
-    def __init__(self, path: Path, key: ObjectKey) -> None:
+    def __init__(self, file: str, key: ObjectKey) -> None:
         self._key = key
         self._digest = hashlib.sha256()
-        self._source = io.FileIO(_open(path, key))
+        self._source = io.FileIO(_open(file, key))
 
     def readable(self) -> bool:
         """Say that this stream can be read."""
@@ -53,8 +52,8 @@ class VerifiedReader(io.RawIOBase):
         super().close()
 
 
-def _open(path: Path, key: ObjectKey) -> int:
+def _open(file: str, key: ObjectKey) -> int:
     try:
-        return os.open(path, _FLAGS)
+        return os.open(file, _FLAGS)
     except FileNotFoundError:
         raise corrupt(key, "is not in the store") from None

@@ -54,7 +54,7 @@ class BlobStore:
     def get(self, kind: Kind, object_id: str) -> bytes:
         """Return an object's bytes, verified; raise Unavailable `store.corrupt` where they are gone or altered."""
         key = object_key(kind, object_id)
-        return read_object(self._layout.path(key), key)
+        return read_object(self._layout.file(key), key)
 
     def get_tree(self, object_id: str) -> tuple[TreeEntry, ...]:
         """Return the entries of a stored directory in byte order of name."""
@@ -66,7 +66,7 @@ class BlobStore:
     def open_stream(self, object_id: str) -> VerifiedReader:
         """Open a blob for reading; the end of the stream raises `store.corrupt` unless the whole matched."""
         key = object_key("blob", object_id)
-        return VerifiedReader(self._layout.path(key), key)
+        return VerifiedReader(self._layout.file(key), key)
 
     def has(self, kind: Kind, object_id: str) -> bool:
         """Tell whether an object is stored."""
