@@ -263,6 +263,44 @@ async def test_an_undo_never_overwrites_what_was_changed_since(tree: Tree) -> No
     assert (tree.project / "readme.txt").read_text() == "third\n"
 
 
+async def test_an_undo_leaves_alone_what_was_contested_and_refuses_what_was_edited_right_after(
+    tree: Tree, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    make(Folder({b"a": File(b"a1"), b"b": File(b"b1")}), tree.project)
+    wanted = await tree.take()
+    for name in ("a", "b"):
+        (tree.project / name).write_text(f"{name}2")
+    place = exchange.place
+
+    def saved_meanwhile(source: Any, target: Any, aside: Any, **given_too: Any) -> None:
+        if target.name == b"a" and (tree.project / "a").read_text() == "a2":
+            (tree.project / "draft~").write_text("the person's")
+            (tree.project / "draft~").replace(tree.project / "a")
+        place(source, target, aside, **given_too)
+
+    monkeypatch.setattr(apply, "place", saved_meanwhile)
+    done = await tree.restore(to=wanted.snapshot_id)
+    monkeypatch.undo()
+
+    await tree.restore(undo=done.operation_id)
+
+    assert (tree.project / "a").read_text() == "the person's"
+    assert (tree.project / "b").read_text() == "b2"
+
+
+async def test_those_who_follow_the_journal_learn_which_paths_changed(tree: Tree) -> None:
+    wanted = await tree.take()
+    (tree.project / "readme.txt").write_text("second\n")
+    (tree.project / "new").write_text("x")
+    await tree.take()
+    head = await tree.home.state.head()
+
+    await tree.restore(to=wanted.snapshot_id)
+
+    entries = await tree.home.state.wait(head.seq, kinds=("workspace.paths.changed",), timeout_s=5)
+    assert [entry.body for entry in entries] == [{"paths": ["readme.txt", "new"], "more": 0}]
+
+
 async def test_a_fork_is_restored_like_a_live_tree(tree: Tree) -> None:
     opened = await tree.invoke(tree.home, service.fork_open, cwd=tree.project)
     fork_id, root = opened.forks[0]["fork_id"], Path(opened.forks[0]["path"])

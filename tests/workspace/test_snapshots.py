@@ -93,6 +93,17 @@ async def test_a_change_makes_a_child_and_counts_what_changed(home: Home, invoke
     assert shown.item["parents"] == [{"snapshot_id": first.snapshot_id, "edge": "edit"}]
 
 
+async def test_the_same_key_answers_with_the_same_snapshot(home: Home, invoke: Invoke, project: Path) -> None:
+    first = await take(home, invoke, project, label="kept", idempotency_key="k")
+    (project / "readme.txt").write_text("second\n")
+
+    again = await take(home, invoke, project, label="kept", idempotency_key="k")
+
+    assert again.model_copy(update={"notes": ()}) == first.model_copy(update={"notes": ()})
+    with pytest.raises(Conflict, match=r"key\.conflict"):
+        await take(home, invoke, project, label="other", idempotency_key="k")
+
+
 async def test_a_full_verification_reads_what_a_trusted_time_would_hide(
     home: Home, invoke: Invoke, project: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -7,17 +7,41 @@ from collections.abc import Sequence
 from typing import Final
 
 from agentstead.kit import Call, Home
-from agentstead.workspace import promotions, receipts
+from agentstead.workspace import promotions, receipts, snapshots
 from agentstead.workspace.acting import kept_plan
+from agentstead.workspace.capturing import Taken
+from agentstead.workspace.diffing import changed_counts
+from agentstead.workspace.omissions import decode_omissions
 from agentstead.workspace.operations import Operation
 from agentstead.workspace.promoting import Proposal
 from agentstead.workspace.receipts import OPEN, Receipt
 from agentstead.workspace.restoring import Planned
-from agentstead.workspace.results import ChecksRun, PromotionPlanned, TreeRestored
-from agentstead.workspace.shapes import receipt_object
+from agentstead.workspace.results import ChecksRun, PromotionPlanned, SnapshotTaken, TreeRestored
+from agentstead.workspace.shapes import omissions_object, receipt_object
 
 _TAIL_BYTES: Final = 2_000
 _TICK_S: Final = 0.05
+
+
+async def snapshot_answer(call: Call, taken: Taken, *, notes: Sequence[str]) -> SnapshotTaken:
+    """Return a snapshot with what changed since the one before it."""
+    snapshot = await call.read(snapshots.find, taken.snapshot_id)
+    assert snapshot is not None, taken.snapshot_id
+    from_ids = await call.read(snapshots.parents, snapshot.id)
+    parent = await call.read(snapshots.find, from_ids[0][0]) if from_ids and taken.created else None
+    before = parent.tree if parent is not None else "" if taken.created else snapshot.tree
+    changed = await call.home.blobs.run(changed_counts, before, snapshot.tree) if before else {}
+    omissions = decode_omissions(await call.home.blobs.get("blob", snapshot.omissions))
+    return SnapshotTaken(
+        snapshot_id=snapshot.id,
+        tree=snapshot.tree,
+        created=taken.created,
+        parent=parent.id if parent is not None else None,
+        completeness=snapshot.completeness,
+        omissions=omissions_object(omissions),
+        changed=changed,
+        notes=notes,
+    )
 
 
 def proposal_answer(proposal: Proposal) -> PromotionPlanned:

@@ -76,9 +76,7 @@ class Applier:
                     self._put_back(step, target, lambda name: inode_at(*name) == inode)
                 return Outcome(step, "contested", entry_at(*target))
         except (*_GONE, Invalid):
-            # A later step may have taken the directory away, after this one had emptied it.
-            done = step.new is None and self._is_away(step)
-            return Outcome(step, "verified") if done else Outcome(step, "contested")
+            return Outcome(step, "verified") if self._is_past(step) else Outcome(step, "contested")
         except FileExistsError:
             return Outcome(step, "contested", self._found(step))
 
@@ -131,10 +129,14 @@ class Applier:
         except (*_GONE, Invalid):
             return step.new is not None
 
-    def _is_away(self, step: Step) -> bool:
-        return step.kind == "rmdir" or (
-            exists(self._area.displaced(step.ordinal)) and self._displaced_as_expected(step)
-        )
+    def _is_past(self, step: Step) -> bool:
+        """Tell, where the directory of a step is gone, whether a later step took it after this one had been done."""
+        if step.kind == "mode":
+            return step.new is not None and step.new.type == "d"
+        if step.kind == "rmdir":
+            return True
+        is_away = step.kind == "delete" and exists(self._area.displaced(step.ordinal))
+        return is_away and self._displaced_as_expected(step)
 
     def _at(self, step: Step) -> "_Target":
         return _Target(self._root, step.path)

@@ -7,7 +7,8 @@ from typing import Final
 
 from agentstead.blobs import BlobStore
 from agentstead.kit import Home
-from agentstead.state import Unavailable
+from agentstead.state import Tx, Unavailable
+from agentstead.workspace import labels, snapshots
 from agentstead.workspace.beneath import opened_root
 from agentstead.workspace.omissions import encode_omissions
 from agentstead.workspace.places import Place, StatCaches, stat_caches
@@ -44,6 +45,24 @@ async def record_walked(home: Home, place: Place, walked: Walked, why: Why) -> C
     omissions = await home.blobs.put(encode_omissions(walked.omissions))
     found = await home.state.write(record, place.workspace_id, place.name, walked, omissions, why)
     return Captured(walked, found.snapshot, found.created)
+
+
+@dataclass(frozen=True, slots=True)
+class Taken:
+    """What a call that took a snapshot is answered with, also when it is repeated under its key."""
+
+    snapshot_id: str
+    created: bool
+
+
+def keep_taken(tx: Tx, snapshot_id: str, created: bool, *, label: str | None, pin: bool) -> Taken:
+    """Label the snapshot that was just taken, if asked to, and keep which one it was for a repeated call."""
+    snapshot = snapshots.find(tx, snapshot_id)
+    assert snapshot is not None, snapshot_id
+    if label is not None or pin:
+        name = label or f"pinned/{snapshot_id[4:].lower()}"
+        labels.put(tx, snapshot.workspace_id, name, snapshot_id, pinned=pin)
+    return Taken(snapshot_id, created)
 
 
 def _walk(store: BlobStore, place: Place, caches: StatCaches, secret_key: bytes, full: bool) -> Walked:

@@ -24,6 +24,7 @@ from agentstead.workspace.places import Place
 from agentstead.workspace.snapshots import EdgeKind, SnapshotReason, Why
 
 ALL_OR_NOTHING: Final[frozenset[OperationKind]] = frozenset({"promote", "write"})
+_PATHS_TOLD: Final = 200
 _EDGES: Final[Mapping[OperationKind, EdgeKind]] = {
     "promote": "promote",
     "restore": "restore",
@@ -97,6 +98,8 @@ def _record_end(
     }
     if place.is_live:
         record_displaced(tx, operation.id, place.workspace_id, kept)
+        if not applied.undone:
+            _tell_paths(tx, operation)
     else:
         forks.advance(tx, place.name, after.snapshot.id, after.walked.size_bytes)
     if operation.kind == "promote":
@@ -105,6 +108,14 @@ def _record_end(
         error = "every step was taken back" if applied.contested or recovered else "nothing had been done yet"
         return operations.move(tx, operation.id, "rolled_back" if recovered else "error", result=result, error=error)
     return operations.move(tx, operation.id, "forward" if recovered else "done", result=result)
+
+
+def _tell_paths(tx: Tx, operation: Operation) -> None:
+    """Tell those who follow the journal which paths of a live tree were written or deleted."""
+    done = [each.step.path for each in operations.steps_of(tx, operation.id) if each.phase == "verified"]
+    paths = list(dict.fromkeys(shown(path) for path in done))
+    body = {"paths": paths[:_PATHS_TOLD], "more": max(0, len(paths) - _PATHS_TOLD)}
+    tx.journal("workspace.paths.changed", subject=operation.id, workspace=operation.workspace_id, body=body)
 
 
 def _end_promotion(tx: Tx, operation: Operation, applied: Applied) -> None:

@@ -3,12 +3,13 @@
 A file that is in no snapshot is neither deleted nor overwritten; an edit made meanwhile stays and is named.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
 import anyio
 
+from agentstead.blobs import TreeEntry
 from agentstead.kit import Home
 from agentstead.state import Conflict, NotFound
 from agentstead.workspace import operations, snapshots
@@ -22,6 +23,7 @@ from agentstead.workspace.paths import shown
 from agentstead.workspace.places import Place
 from agentstead.workspace.planning import Plan, Unknown, Wanted, make_plan
 from agentstead.workspace.snapshots import Why
+from agentstead.workspace.standing import same
 
 _UNDOABLE: Final = frozenset({"restore", "promote", "write", "undo"})
 
@@ -95,11 +97,9 @@ async def undo_target(home: Home, place: Place, operation: Operation) -> Target:
             remedy="Use tree_restore with to=<snapshot> instead.",
         )
     steps = await home.state.read(operations.steps_of, operation.id)
-    paths = tuple(dict.fromkeys(each.step.path for each in steps))
+    done = {each.step.path: each.step.new for each in steps if each.phase == "verified"}
     walked = await look(home, place)
-    changed = await home.blobs.run(
-        lambda store: _changed_since(Trees(store), walked.tree, str(operation.result["tree"]), paths)
-    )
+    changed = await home.blobs.run(lambda store: _changed_since(Trees(store), walked.tree, done))
     if changed:
         raise Conflict(
             "workspace.conflict",
@@ -107,7 +107,7 @@ async def undo_target(home: Home, place: Place, operation: Operation) -> Target:
             remedy="Undo the later changes first, or restore single paths with tree_restore(to, paths).",
             details={"paths": [shown(path) for path in changed[:20]]},
         )
-    return Target(operation.before_tree, paths, "remove", operation)
+    return Target(operation.before_tree, tuple(done), "remove", operation)
 
 
 # Sorts behind every id: all snapshots of a place come before it.
@@ -136,12 +136,6 @@ async def _plan(
     return Planned(plan, plan.digest(**about))
 
 
-def _changed_since(trees: Trees, live: str, after: str, paths: Sequence[bytes]) -> list[bytes]:
-    """Return the paths of an operation whose entry is not the one it left; of directories the mode alone counts."""
-    found: list[bytes] = []
-    for path in paths:
-        now, then = trees.entry(live, path), trees.entry(after, path)
-        same_kind = now is not None and then is not None and now.type == then.type == "d" and now.mode == then.mode
-        if now != then and not same_kind:
-            found.append(path)
-    return found
+def _changed_since(trees: Trees, live: str, done: Mapping[bytes, TreeEntry | None]) -> list[bytes]:
+    """Return the paths whose entry is not the one that an operation left there."""
+    return [path for path, entry in done.items() if not same(trees.entry(live, path), entry)]

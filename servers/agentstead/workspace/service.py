@@ -10,8 +10,7 @@ from pydantic import Field
 
 from agentstead.kit import Call, operation
 from agentstead.kit.operation import Risk
-from agentstead.state import Tx
-from agentstead.workspace import forks, labels, operations, receipts, snapshots
+from agentstead.workspace import forks, operations, receipts
 from agentstead.workspace.acting import changing, earlier, place_named, take_id
 from agentstead.workspace.answering import (
     checks_answer,
@@ -19,10 +18,11 @@ from agentstead.workspace.answering import (
     proposal_answer,
     restore_answer,
     restore_plan_answer,
+    snapshot_answer,
     wait_for,
 )
 from agentstead.workspace.background import background_of
-from agentstead.workspace.capturing import capture
+from agentstead.workspace.capturing import capture, keep_taken
 from agentstead.workspace.checking import Run, run_check
 from agentstead.workspace.choosing import (
     base_snapshot,
@@ -32,7 +32,7 @@ from agentstead.workspace.choosing import (
     reusable_receipts,
     sides,
 )
-from agentstead.workspace.diffing import Asked, Detail, changed_counts, compare
+from agentstead.workspace.diffing import Asked, Detail, compare
 from agentstead.workspace.editing import write_fork
 from agentstead.workspace.forking import close_fork, fork_many, sweep_closed
 from agentstead.workspace.forks import NewFork
@@ -68,7 +68,7 @@ from agentstead.workspace.results import (
     TreeRestored,
     View,
 )
-from agentstead.workspace.shapes import fork_object, omissions_object
+from agentstead.workspace.shapes import fork_object
 from agentstead.workspace.snapshots import LIVE, Why
 from agentstead.workspace.views import Looked, ViewName, show
 
@@ -117,24 +117,11 @@ async def snapshot_take(
     facts = await call.workspace(workspace)
     where = await place_named(call, facts, place)
     why = Why("asked", session_id=call.environ.get(SESSION_VARIABLE, ""))
-    before = await call.read(snapshots.latest, facts.id, where.name)
     taken = await capture(call.home, where, why, full=verify == "full")
     if not where.is_live and taken.created:
         await call.home.state.write(forks.advance, where.name, taken.snapshot.id, taken.walked.size_bytes)
-    if label is not None or pin:
-        name = label or f"pinned/{taken.snapshot.id[4:].lower()}"
-        await call.write(_put_label, facts.id, name, taken.snapshot.id, pin)
-    changed = await call.home.blobs.run(changed_counts, before.tree, taken.snapshot.tree) if before else {}
-    return SnapshotTaken(
-        snapshot_id=taken.snapshot.id,
-        tree=taken.snapshot.tree,
-        created=taken.created,
-        parent=before.id if before and taken.created else None,
-        completeness=taken.snapshot.completeness,
-        omissions=omissions_object(taken.walked.omissions),
-        changed=changed,
-        notes=[facts.note] if facts.note else [],
-    )
+    kept = await call.write(keep_taken, taken.snapshot.id, taken.created, label=label, pin=pin)
+    return await snapshot_answer(call, kept, notes=[facts.note] if facts.note else [])
 
 
 @operation("tree_diff", action="workspace.diff", risk="read", title="Compare")
@@ -315,10 +302,6 @@ async def tree_restore(
             target = await restore_target(call, facts, where, to=to, undo=undo, paths=paths, unknown=unknown)
             known = await restore(call.home, where, target, operation_id=operation_id, digest=plan_digest or "")
     return await restore_answer(call, known)
-
-
-def _put_label(tx: Tx, workspace_id: str, name: str, snapshot_id: str, pin: bool) -> None:
-    labels.put(tx, workspace_id, name, snapshot_id, pinned=pin)
 
 
 def _at(texts: Sequence[str], number: int) -> str:

@@ -1,5 +1,6 @@
 """Rows in their published form."""
 
+from collections.abc import Sequence
 from typing import Any, Final
 
 from agentstead.blobs import TreeEntry
@@ -148,7 +149,7 @@ def change_object(change: Change, patch: FilePatch | None) -> Object:
     return facts
 
 
-def omissions_object(omissions: list[Omission] | tuple[Omission, ...]) -> Object:
+def omissions_object(omissions: Sequence[Omission]) -> Object:
     """Return how many paths were left out for each reason, and the first twenty."""
     ordered = sorted(omissions, key=lambda omission: omission.path)
     return {"counts": counts(omissions), "first": [each.as_json() for each in ordered[:OMISSIONS_SHOWN]]}
