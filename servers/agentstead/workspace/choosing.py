@@ -9,7 +9,6 @@ from agentstead.state import Invalid, NotFound, is_id
 from agentstead.workspace import checks, forks, operations, receipts, snapshots
 from agentstead.workspace.boundaries import check_boundary
 from agentstead.workspace.capturing import capture
-from agentstead.workspace.checking import environment_digest
 from agentstead.workspace.checks import Check, CheckCommand, check_of
 from agentstead.workspace.forking import capture_fork
 from agentstead.workspace.paths import given
@@ -19,6 +18,7 @@ from agentstead.workspace.receipts import Receipt
 from agentstead.workspace.refs import resolve
 from agentstead.workspace.restoring import Target, undo_target
 from agentstead.workspace.snapshots import LIVE, Snapshot, Why
+from agentstead.workspace.surroundings import environment_digest
 
 
 async def base_snapshot(call: Call, facts: WorkspaceFacts, ref: str) -> Snapshot:

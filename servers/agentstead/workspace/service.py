@@ -23,7 +23,7 @@ from agentstead.workspace.answering import (
 )
 from agentstead.workspace.background import background_of
 from agentstead.workspace.capturing import capture, keep_taken
-from agentstead.workspace.checking import Run, run_check
+from agentstead.workspace.checking import run_check
 from agentstead.workspace.choosing import (
     base_snapshot,
     chosen_checks,
@@ -68,6 +68,7 @@ from agentstead.workspace.results import (
     TreeRestored,
     View,
 )
+from agentstead.workspace.sealing import Run
 from agentstead.workspace.shapes import fork_object
 from agentstead.workspace.snapshots import LIVE, Why
 from agentstead.workspace.views import Looked, ViewName, show

@@ -11,12 +11,12 @@ from agentstead.kit import Call
 from agentstead.policy import Redactor
 from agentstead.state import Invalid, NotFound, Reading
 from agentstead.workspace import checks, evidence, forks, labels, operations, promotions, receipts, snapshots
-from agentstead.workspace.checking import RECEIPT_KEY
 from agentstead.workspace.contents import Trees
 from agentstead.workspace.omissions import decode_omissions
 from agentstead.workspace.paths import given, join, shown
 from agentstead.workspace.refs import REMEDY, Resolved, refuse_foreign, resolve
 from agentstead.workspace.results import View
+from agentstead.workspace.sealing import RECEIPT_KEY
 from agentstead.workspace.shapes import (
     Object,
     check_object,
