@@ -38,7 +38,13 @@ GIT_ENVIRONMENT = {**os.environ, "GIT_CONFIG_NOSYSTEM": "1", "GIT_CONFIG_GLOBAL"
 
 def git(directory: Path, *arguments: str, given: bytes = b"") -> bytes:
     done = subprocess.run(
-        ["git", *arguments], cwd=directory, input=given, capture_output=True, env=GIT_ENVIRONMENT, check=False
+        ["git", *arguments],
+        cwd=directory,
+        input=given,
+        capture_output=True,
+        env=GIT_ENVIRONMENT,
+        check=False,
+        umask=0o022,
     )
     assert done.returncode in {0, 1}, done.stderr.decode()
     assert not done.stderr.startswith(b"error"), done.stderr.decode()

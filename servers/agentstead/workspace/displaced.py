@@ -34,7 +34,10 @@ WHERE id = :id
 
 @dataclass(frozen=True, slots=True)
 class Displaced:
-    """One file that was moved aside: where it lies now, and the id of the bytes it held, which are stored."""
+    """One file that was moved aside: where it lies now, and the id of the bytes it held, which are stored.
+
+    The id is empty for what holds none, such as a pipe.
+    """
 
     path: bytes
     file: Path
@@ -67,7 +70,8 @@ def find_displaced(store: BlobStore, base: Path, operation_id: str, steps: Itera
             entry = _store(store, folder, os.fsencode(name))
             if entry is not None and entry.type != "d":
                 facts = (folder / name).lstat()
-                found.append(Displaced(step.path, folder / name, f"{facts.st_dev}:{facts.st_ino}", entry.id))
+                stored = "" if entry.id == NO_CONTENT else entry.id
+                found.append(Displaced(step.path, folder / name, f"{facts.st_dev}:{facts.st_ino}", stored))
         _drop_prepared(folder / "new" / str(step.ordinal))
     return found
 
@@ -130,7 +134,8 @@ def _late_id(store: BlobStore, due: Due) -> str:
     if not due.file.parent.is_dir():
         return ""
     entry = _store(store, due.file.parent, os.fsencode(due.file.name))
-    return "" if entry is None or entry.id == due.id_at_move else entry.id
+    unchanged = entry is None or entry.id in (due.id_at_move, NO_CONTENT)
+    return "" if unchanged or entry is None else entry.id
 
 
 def _finish(tx: Tx, due: Due, late_id: str) -> None:
