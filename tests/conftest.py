@@ -1,6 +1,7 @@
 """Fixtures that every package's tests share: a home with all servers' tables, and calls into it."""
 
-from collections.abc import AsyncIterator, Awaitable, Callable
+import os
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +18,14 @@ Invoke = Callable[..., Awaitable[Any]]
 @pytest.fixture
 def anyio_backend() -> str:
     return "asyncio"
+
+
+@pytest.fixture(autouse=True)
+def usual_umask() -> Iterator[None]:
+    """Give each test the usual mask: a coordinator that runs inside the test's process narrows it for good."""
+    before = os.umask(0o022)
+    yield
+    os.umask(before)
 
 
 @pytest.fixture
