@@ -159,9 +159,8 @@ def main(rounds: int) -> None:
         shutil.rmtree(folder, ignore_errors=True)
     print(f"{'figure':<30}{'ours':>12}{'other':>12}  {'unit':<5}{'ratio':>7}  goal")
     for row in rows:
-        print(
-            f"{row.name:<30}{row.ours:>12.2f}{row.other:>12.2f}  {row.unit:<5}{row.ratio:>7.2f}  {row.goal} {row.verdict}"
-        )
+        figures = f"{row.ours:>12.2f}{row.other:>12.2f}  {row.unit:<5}{row.ratio:>7.2f}"
+        print(f"{row.name:<30}{figures}  {row.goal} {row.verdict}".rstrip())
 
 
 if __name__ == "__main__":
