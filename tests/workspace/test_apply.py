@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from agentstead.blobs import BlobStore, object_id
@@ -45,7 +45,7 @@ class Stage:
     @contextmanager
     def engine(self, cas: Cas) -> Iterator[Applier]:
         with opened_root(self.root) as root, opened_area(self.base, "opr_test") as area:
-            yield Applier(self.store, root, area, cas=cas)
+            yield Applier(self.store, root, area, cas=cas, plan=self.steps)
 
     def stage(self, cas: Cas) -> None:
         with self.engine(cas) as applier:
@@ -95,6 +95,28 @@ def test_applying_a_plan_makes_the_new_tree(old: Folder, new: Folder, prepare: P
     assert seen(stage.root) == new
     with stage.engine(cas) as applier:
         assert applier.moved_on(stage.steps) == []
+
+
+CLOSED = Folder(names={b"a": Folder(names={}), b"b": Folder(names={b"a": Folder(names={})}, mode=0o555)})
+
+
+@pytest.mark.parametrize("cas", CAS)
+@REUSED
+@given(old=FOLDERS, new=FOLDERS)
+@example(old=CLOSED, new=Folder(names={b"b": Folder(names={}, mode=0o700)}))
+@example(old=CLOSED, new=Folder(names={b"b": Folder(names={}, mode=0o500)}))
+@example(old=CLOSED, new=Folder(names={b"b": Folder(names={}, mode=0o555)}))
+def test_a_plan_that_was_carried_out_is_found_done_when_it_is_done_again(
+    old: Folder, new: Folder, prepare: Prepare, cas: Cas
+) -> None:
+    stage = prepare(old, new)
+    stage.stage(cas)
+    stage.forward(cas)
+
+    outcomes = stage.forward(cas)
+
+    assert {outcome.phase for outcome in outcomes} <= {"verified"}
+    assert seen(stage.root) == new
 
 
 @pytest.mark.parametrize("cas", CAS)

@@ -38,13 +38,17 @@ class Outcome:
 
 
 class Applier:
-    """One operation's steps on one open directory; every method may be called again after a crash."""
+    """One operation's steps on one open directory; every method may be called again after a crash.
 
-    def __init__(self, store: BlobStore, root: int, area: Area, *, cas: Cas) -> None:
+    `plan` holds all steps of the operation, so that a directory is recognised that was opened and closed again.
+    """
+
+    def __init__(self, store: BlobStore, root: int, area: Area, *, cas: Cas, plan: Iterable[Step] = ()) -> None:
         self._store = store
         self._root = root
         self._area = area
         self._cas = cas
+        self._last_modes = {step.path: step.new for step in plan if step.kind == "mode"}
 
     def stage(self, step: Step, *, durable: bool = False) -> int:
         """Prepare a step's new content; return the inode by which it is known from then on (0: nothing to prepare)."""
@@ -156,6 +160,10 @@ class Applier:
     def _locate_mode(self, step: Step, now: TreeEntry | None) -> Located:
         if step.new is not None and step.new.type == "d" and (now is None or now.type != "d"):
             # Opened so that it could be emptied, and gone by now: there is no mode left to set.
+            return "after"
+        last = self._last_modes.get(step.path)
+        if now is not None and last is not None and now.mode == last.mode and not same(last, step.old):
+            # What a later step leaves: this one came before it.
             return "after"
         return "after" if now is not None and step.new is not None and now.mode == step.new.mode else "before"
 

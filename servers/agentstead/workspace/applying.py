@@ -51,7 +51,9 @@ async def forward(
     contested: list[Outcome] = []
     for start in range(0, len(steps), BATCH_STEPS):
         batch = steps[start : start + BATCH_STEPS]
-        outcomes = await home.blobs.run(_forward, place, operation, batch, all_or_nothing)
+        outcomes = await home.blobs.run(
+            _forward, place, operation, batch, [each.step for each in steps], all_or_nothing
+        )
         await home.state.write(operations.note_outcomes, operation.id, outcomes)
         contested += [outcome for outcome in outcomes if outcome.phase == "contested"]
         if contested and all_or_nothing:
@@ -125,12 +127,17 @@ def _stage(store: BlobStore, place: Place, operation: Operation, steps: Sequence
 
 
 def _forward(
-    store: BlobStore, place: Place, operation: Operation, steps: Sequence[JournaledStep], all_or_nothing: bool
+    store: BlobStore,
+    place: Place,
+    operation: Operation,
+    batch: Sequence[JournaledStep],
+    plan: Sequence[Step],
+    all_or_nothing: bool,
 ) -> list[Outcome]:
     outcomes: list[Outcome] = []
     with opened_root(place.root) as root, opened_area(place.base, operation.id) as area:
-        applier = Applier(store, root, area, cas=operation.cas)
-        for each in steps:
+        applier = Applier(store, root, area, cas=operation.cas, plan=plan)
+        for each in batch:
             outcomes.append(applier.forward(each.step, each.inode))
             if all_or_nothing and outcomes[-1].phase == "contested":
                 break
