@@ -35,7 +35,8 @@ class User:
         self._programs = venv / "bin"
         self._folder = folder
         kept = {name: value for name, value in os.environ.items() if not name.startswith(("AGENTSTEAD_", "PYTHON"))}
-        self._environ = {**kept, "HOME": str(folder), "AGENTSTEAD_HOME": str(folder / "home")}
+        own = {"HOME": str(folder), "TMPDIR": str(folder), "AGENTSTEAD_HOME": str(folder / "home")}
+        self._environ = {**kept, **own}
 
     def run(self, program: str, *arguments: str, typed: str = "") -> str:
         """Run one command to its end and return what it printed; anything but success ends the smoke test."""
