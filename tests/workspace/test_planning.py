@@ -232,6 +232,19 @@ def test_steps_make_room_first_and_delete_last_and_close_what_they_opened() -> N
     assert [step.ordinal for step in steps] == list(range(len(steps)))
 
 
+def test_a_read_only_directory_that_a_file_replaces_is_opened_so_that_it_can_be_moved(
+    tree_of: TreeOf, store: BlobStore, tmp_path: Path
+) -> None:
+    old, new = Folder({b"b": Folder({}, 0o555)}), Folder({b"b": File(b"now a file")})
+    plan = make_plan(store, tree_of(old), (), Wanted(tree_of(new), unknown="remove"))
+    root, base = empty(tmp_path / "root"), empty(tmp_path / "base")
+    make(old, root)
+
+    assert [(step.kind, step.path) for step in plan.steps] == [("mode", b"b"), ("retype", b"b")]
+    assert applied(store, plan, root, base) <= {"verified"}
+    assert seen(root) == new
+
+
 def test_a_read_only_directory_is_opened_for_the_steps_in_it_and_closed_again(
     tree_of: TreeOf, store: BlobStore, tmp_path: Path
 ) -> None:

@@ -90,13 +90,17 @@ def _bring(change: Change, opened: dict[bytes, TreeEntry], middle: _Plan, modes:
 
 
 def _to_open(listed: Sequence[Change], old_entry: Callable[[bytes], TreeEntry | None]) -> dict[bytes, TreeEntry]:
-    """Return the existing directories in which a step acts and whose mode does not let their owner do so."""
-    found: dict[bytes, TreeEntry] = {}
-    for path in {parent(change.path) for change in listed} - {b""}:
-        entry = old_entry(path)
-        if entry is not None and entry.type == "d" and entry.mode & _FULL_ACCESS != _FULL_ACCESS:
-            found[path] = entry
-    return found
+    """Return the existing directories that a step acts in, or moves, and whose mode does not let their owner do so.
+
+    Moving a directory to another parent takes the right to write in the directory itself.
+    """
+    moved = {change.path: change.old for change in listed if _type(change.old) == "d" and _type(change.new) in "fl"}
+    acted_in = {path: old_entry(path) for path in {parent(change.path) for change in listed} - {b""}}
+    return {
+        path: entry
+        for path, entry in {**acted_in, **moved}.items()
+        if entry is not None and entry.type == "d" and entry.mode & _FULL_ACCESS != _FULL_ACCESS
+    }
 
 
 def _current(change: Change, opened: dict[bytes, TreeEntry]) -> TreeEntry | None:
