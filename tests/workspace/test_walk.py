@@ -390,3 +390,20 @@ def test_a_cache_of_another_generation_of_the_store_is_not_used(
 
     assert second.tree == first.tree
     assert store.get("blob", object_id(b"kept by nobody")) == b"kept by nobody"
+
+
+def test_what_may_not_be_read_is_named_and_the_rest_is_stored(tmp_path: Path, walk_at: Walk) -> None:
+    root = empty(tmp_path / "root")
+    make(Folder({b"closed": File(b"x", 0), b"dir": Folder({b"in": File(b"y")}, 0), b"open": File(b"z")}), root)
+    try:
+        if os.access(root / "dir" / "in", os.R_OK):
+            pytest.skip("this user may read everything")
+        walked = walk_at(root)
+    finally:
+        (root / "dir").chmod(0o700)
+
+    assert {(each.path, each.reason) for each in walked.omissions} == {
+        (b"closed", "unreadable"),
+        (b"dir", "unreadable"),
+    }
+    assert (walked.completeness, walked.files) == ("partial", 1)
