@@ -166,7 +166,10 @@ class Wire:
         self.link.sendall(text)
 
     def at_end(self) -> bool:
-        return self._lines.readline() == b""
+        try:
+            return self._lines.readline() == b""
+        except ConnectionResetError:  # it ended with lines of ours unread
+            return True
 
     def close(self) -> None:
         self._lines.close()

@@ -447,7 +447,10 @@ def test_another_user_is_not_let_in(standing: Path, monkeypatch: pytest.MonkeyPa
             answered = False
         finally:
             os._exit(int(answered))
-    assert os.waitpid(child, 0)[1] == 0
+    ended = os.waitpid(child, 0)[1]
+    path.chmod(0o600)
+    path.parent.chmod(0o700)
+    assert ended == 0
 
 
 def test_the_socket_of_a_dead_coordinator_is_taken_over(run: Start, place: Path) -> None:

@@ -2,6 +2,7 @@
 
 import os
 import signal
+import stat
 import sys
 import time
 from collections.abc import Awaitable, Callable
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
     from agentstead.coordinator.hosted import Opener
 
 UNAVAILABLE = 7
+FILE_S = 60.0
 
 
 def main(argv: list[str], *, opener: "Opener | None" = None) -> int:
@@ -69,11 +71,15 @@ async def _on_stdio(home: Path, name: str, toolset: str, opener: "Opener") -> No
         pid=os.getppid(),
         environ={name: os.environ[name] for name in ENVIRONMENT if name in os.environ},
     )
+    whole = stat.S_ISREG(os.fstat(0).st_mode)
     async with opener(home, lock=None, only=name) as hosted:
         server = hosted.server(name, toolset=toolset)
         caller = replace(caller, descends=await hosted.supervises(os.getpid()))
         async with standard_streams() as (reader, writer):
             connection = Connection(server, reader, writer, caller=caller)
+            if whole:
+                # No host waits behind a file: its end says only that all was asked.
+                connection.leave(FILE_S)
             await until_signal(connection.serve)
 
 

@@ -7,6 +7,8 @@ import stat
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
+import anyio
+
 from agentstead.kit.connection import LINE_BYTES, LineSink
 
 STDIN, STDOUT, STDERR = 0, 1, 2
@@ -69,7 +71,9 @@ class _BlockingSink:
     async def drain(self) -> None:
         async with self._turn:
             data, self._waiting = bytes(self._waiting), bytearray()
-            await asyncio.to_thread(_write_all, self._fd, data)
+            # A cancelled writer must not take back a line that no thread has begun to write.
+            with anyio.CancelScope(shield=True):
+                await asyncio.to_thread(_write_all, self._fd, data)
 
     def close(self) -> None:
         _write_all(self._fd, bytes(self._waiting))
