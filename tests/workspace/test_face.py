@@ -73,6 +73,12 @@ async def test_a_resource_says_what_its_tool_says(home: Home, invoke: Invoke, pr
     assert await entries(call) == [(f"receipt://{receipt_id}", "command: pass")]
 
 
+async def test_a_host_without_a_folder_is_shown_an_empty_list(home: Home) -> None:
+    entries = resource("receipt").entries
+    assert entries is not None
+    assert await entries(Call(home=home, principal=Principal.user(at_terminal=True), cwd=None)) == []
+
+
 async def test_a_promotion_is_readable_as_a_resource(home: Home, invoke: Invoke, project: Path, call: Call) -> None:
     fork_id = (await invoke(home, service.fork_open, cwd=project)).forks[0]["fork_id"]
     await invoke(home, service.fork_write, fork_id=fork_id, files=[{"path": "n", "text": "x"}])

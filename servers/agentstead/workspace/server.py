@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 
 from agentstead.kit import Call, Prompt, Resource, ServerDeclaration
-from agentstead.state import Entry, Migrations
+from agentstead.state import AgentsteadError, Entry, Migrations
 from agentstead.workspace import keeping, receipts, service
 from agentstead.workspace.forks import look_fork
 from agentstead.workspace.operations import look_operation
@@ -72,7 +72,13 @@ async def _timeline(call: Call, workspace: str) -> str:
 
 
 async def _receipts(call: Call) -> list[tuple[str, str]]:
-    facts = await call.workspace()
+    try:
+        facts = await call.workspace()
+    except AgentsteadError as error:
+        if error.code != "workspace.unknown":
+            raise
+        # A list is asked for by every host at once, also by one that has no folder: it then holds nothing.
+        return []
     found = await call.read(receipts.listed, facts.id)
     return [(f"receipt://{each.id}", f"{each.check_name or 'command'}: {each.status or each.state}") for each in found]
 
