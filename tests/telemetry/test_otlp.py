@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from opentelemetry import trace
 from opentelemetry.proto.collector.metrics.v1.metrics_service_pb2 import ExportMetricsServiceRequest
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
 
@@ -18,7 +19,7 @@ from tests.acceptance.doors import connected, serving, stop, trusting
 pytestmark = [pytest.mark.anyio, pytest.mark.slow, pytest.mark.timeout(180)]
 
 TRACE = "0af7651916cd43dd8448eb211c80319c"
-PARENT = "b7ad6b7169203331"
+ASKER = trace.SpanContext(int(TRACE, 16), 0xB7AD6B7169203331, is_remote=True, trace_flags=trace.TraceFlags(1))
 
 
 class Receiver:
@@ -76,15 +77,15 @@ def attributes(span: Any) -> dict[str, Any]:
 
 
 async def work(home: Path, project: Path, base: str) -> None:
-    meta: Any = {"traceparent": f"00-{TRACE}-{PARENT}-01"}
-    async with connected("http", "2026-07-28", "sessions", home, base=base, cwd=project) as client:
-        session = (await client.call_tool("session_open", {"workspace": str(project)}, meta=meta)).structured_content
-        tasks = {"workspace": str(project), "tasks": [{"title": "A"}]}
-        await client.call_tool("task_save", tasks, meta=meta)
-        assert session is not None
-        packet = (await client.call_tool("task_claim", {"session_id": session["session_id"]})).structured_content
-        assert packet is not None
-        await client.call_tool("task_report", {"lease": packet["lease"], "state": "completed"})
+    """Work as a client that is part of a trace, whether this process records spans of its own or not."""
+    with trace.use_span(trace.NonRecordingSpan(ASKER)):
+        async with connected("http", "2026-07-28", "sessions", home, base=base, cwd=project) as client:
+            session = (await client.call_tool("session_open", {"workspace": str(project)})).structured_content
+            await client.call_tool("task_save", {"workspace": str(project), "tasks": [{"title": "A"}]})
+            assert session is not None
+            packet = (await client.call_tool("task_claim", {"session_id": session["session_id"]})).structured_content
+            assert packet is not None
+            await client.call_tool("task_report", {"lease": packet["lease"], "state": "completed"})
 
 
 async def test_one_call_is_one_trace_and_its_later_run_links_back(tmp_path: Path, project: Path) -> None:
