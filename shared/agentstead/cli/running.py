@@ -16,7 +16,7 @@ from agentstead.cli.routes import Route
 from agentstead.cli.terminal import Terminal
 from agentstead.config import SERVERS_GROUP
 from agentstead.kit import ENVIRONMENT, Context, Home, Operation, invoke
-from agentstead.state import ORIGIN, NotFound, Origin
+from agentstead.state import NotFound, acting
 
 T = TypeVar("T")
 
@@ -65,11 +65,8 @@ def as_person(use: Callable[[Home], Awaitable[T]]) -> Callable[[Home], Awaitable
     """Have the changes of a verb recorded as made by the person of the home."""
 
     async def used(home: Home) -> T:
-        token = ORIGIN.set(Origin("user"))
-        try:
+        with acting("user"):
             return await use(home)
-        finally:
-            ORIGIN.reset(token)
 
     return used
 
